@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-fast test-thorough test-sdk test-airflow-versions test-installation test-faults laws check fmt render docs pictures constraints build clean
+.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-fast test-thorough test-sdk test-airflow-versions test-python-versions test-installation test-faults laws check fmt render docs pictures constraints build clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 18
@@ -43,6 +43,7 @@ check: setup  ## formatting, lint, types and the floors
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python -m tools.typed
 	$(BIN)/lint-imports
 
 test: check  ## everything that must hold
@@ -80,6 +81,9 @@ test-sdk-%:
 test-airflow-versions: .venv/.installed  ## run the DAG tests on the versions of Airflow that platforms have
 	@$(BIN)/python -m tools.airflow_versions $(AIRFLOW_VERSIONS_ARGS)
 
+test-python-versions: .venv/.installed  ## import, render, parse and run on the other versions of Python that are here
+	@$(BIN)/python -m tools.python_versions $(PYTHON_VERSIONS_ARGS)
+
 test-installation: .venv/.installed  ## kill, clear and mark on a whole Airflow with PostgreSQL (long)
 	@$(BIN)/python -m pip install -q -r tools/installation/requirements.txt
 	@$(BIN)/python -m tools.installation $(INSTALLATION_ARGS)
@@ -110,6 +114,6 @@ build: .venv/.installed  ## make the wheel and the source distribution
 	$(BIN)/hatchling build -d dist
 
 clean:  ## remove what these targets made
-	rm -rf .venv .venv-airflow-* .venv-sdk-v2 .venv-sdk-v3 .venv-tensorflow dist build tools/asl/node_modules .mypy_cache .ruff_cache .pytest_cache \
+	rm -rf .venv .venv-airflow-* .venv-python-* .venv-sdk-v2 .venv-sdk-v3 .venv-tensorflow dist build tools/asl/node_modules .mypy_cache .ruff_cache .pytest_cache \
 	  .hypothesis .import_linter_cache
 	find orchestration tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -104,6 +104,19 @@ def pytest_configure() -> None:
     sys.addaudithook(_refuse_the_network)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _clients_share() -> None:
+    """Let the clients of all tests share what botocore makes for each: a thousand accounts' worth.
+
+    The embedded AWS and a local Airflow do so in their processes. Where no file of tests imports
+    botocore, few clients are made.
+    """
+    if "botocore" in sys.modules:
+        from orchestration.local.server.sessions import load_once
+
+        load_once()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Return how many workers `-n auto` means: half as many again as cores, since tests wait."""
@@ -117,6 +130,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("toolkit"):
                 item.add_marker(skip)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests have recorded of themselves: minutes and commands of the tutorial."""
+    for report in terminalreporter.getreports("passed"):
+        if report.when == "call" and report.user_properties:
+            said = ", ".join(f"{value} {name}" for name, value in report.user_properties)
+            terminalreporter.write_line(f"{report.nodeid}: {said}")
 
 
 def _below(pid: int | str) -> set[int]:

@@ -57,6 +57,7 @@ def dag(
     and :class:`~orchestration.errors.PipelineError` where ``parameters`` do not fit.
     """
     # Imported here: Airflow loads the plugin of this package in processes that parse nothing.
+    from orchestration.airflow import versions  # noqa: F401 (refuses what can't import the others)
     from orchestration.airflow.dags.building import Connection, build
     from orchestration.airflow.dags.reading import specification
 
@@ -92,6 +93,7 @@ def task_group(
     Raises the errors of :func:`dag`, and :class:`~orchestration.errors.PipelineError` where no DAG
     is around, or a parameter has no value.
     """
+    from orchestration.airflow import versions  # noqa: F401 (refuses what can't import the others)
     from orchestration.airflow.dags.building import Connection, build_group
     from orchestration.airflow.dags.reading import specification
 

@@ -9,7 +9,14 @@ from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
 from botocore.exceptions import BotoCoreError, ClientError
 
 from orchestration.airflow.context import ASKING
-from orchestration.execution.clients import keep_copy_source, one_attempt, patience, send
+from orchestration.execution.clients import (
+    assumed,
+    keep_copy_source,
+    one_attempt,
+    patience,
+    send,
+    sign_with,
+)
 from orchestration.execution.effects import Request
 from orchestration.execution.sending import native, service_error
 from orchestration.expressions import Json
@@ -32,7 +39,7 @@ class Clients:
 
     def __init__(self, connection: Mapping[str, Any]) -> None:
         self.connection = connection
-        self._clients: dict[str, Any] = {}
+        self._clients: dict[tuple[str, str], Any] = {}
 
     def send(self, request: Request) -> Json:
         """Send a request once.
@@ -40,7 +47,7 @@ class Clients:
         Raises :class:`~orchestration.execution.effects.ServiceError`.
         """
         try:
-            return native(send(self._client(request.service), request))
+            return native(send(self._client(request.service, request.role), request))
         except (ClientError, BotoCoreError) as error:
             meaning = service_error(error)
             if meaning.expired:
@@ -53,10 +60,13 @@ class Clients:
         meta = self._client(service).meta
         return meta.region_name, meta.partition
 
-    def _client(self, service: str) -> Any:
+    def _client(self, service: str, role: str = "") -> Any:
         # A hook asks Airflow for its connection.
         with ASKING:
-            if service not in self._clients:
-                hook = AwsBaseHook(client_type=service, **self.connection)
-                self._clients[service] = client(hook)
-            return self._clients[service]
+            if (service, role) not in self._clients:
+                made = client(AwsBaseHook(client_type=service, **self.connection))
+                if role:
+                    sts = client(AwsBaseHook(client_type="sts", **self.connection))
+                    sign_with(made, assumed(sts, role))
+                self._clients[service, role] = made
+            return self._clients[service, role]

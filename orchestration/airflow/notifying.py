@@ -14,10 +14,9 @@ from airflow.providers.amazon.aws.notifications.sns import SnsNotifier
 from airflow.providers.common.compat.sdk import conf
 from typing_extensions import override
 
-from orchestration.airflow.dags.overlapping import SKIPPED
 from orchestration.airflow.ending.failures import failures
 from orchestration.airflow.leftovers import ABORTED
-from orchestration.backends.airflow.spec import INPUTS, LEFTOVERS, OUTCOME, OUTPUTS
+from orchestration.backends.airflow.spec import INPUTS, LEFTOVERS, OUTCOME, OUTPUTS, SKIPPED
 from orchestration.notices import Notice, State
 
 if TYPE_CHECKING:

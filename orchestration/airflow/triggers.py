@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from orchestration.airflow import versions
 from orchestration.airflow.clients import client
 from orchestration.airflow.watches import verdict_to_json, watch_from_json
-from orchestration.execution.clients import send
+from orchestration.execution.clients import refresher, send, sign_with
 from orchestration.execution.driving import driven_async
 from orchestration.execution.effects import (
     Deadline,
@@ -146,7 +146,7 @@ class _TriggerEdge:
         self._connection = connection
         self._stack = stack
         self._log = log
-        self._clients: dict[str, Any] = {}
+        self._clients: dict[tuple[str, str], Any] = {}
 
     async def answer(self, effect: Effect) -> Any:
         """Answer an effect of following or stopping a job."""
@@ -165,7 +165,7 @@ class _TriggerEdge:
 
     async def _send(self, request: Request) -> Any:
         try:
-            connection = await self._client(request.service)
+            connection = await self._client(request.service, request.role)
             return native(await send(connection, request))
         except (ClientError, BotoCoreError) as error:
             meaning = service_error(error)
@@ -174,10 +174,19 @@ class _TriggerEdge:
                 self._clients.clear()
             raise meaning from error
 
-    async def _client(self, service: str) -> Any:
-        if service not in self._clients:
-            hook: AwsBaseHook = AwsBaseHook(client_type=service, **self._connection)
+    async def _client(self, service: str, role: str) -> Any:
+        if (service, role) not in self._clients:
             # Reads a connection and botocore's data files: nothing for the event loop.
-            making = await sync_to_async(client)(hook, asynchronous=True)
-            self._clients[service] = await self._stack.enter_async_context(making)
-        return self._clients[service]
+            making = await sync_to_async(client)(self._hook(service), asynchronous=True)
+            made = await self._stack.enter_async_context(making)
+            if role:
+                from aiobotocore.credentials import AioDeferredRefreshableCredentials
+
+                sts = await sync_to_async(client)(self._hook("sts"))
+                assuming = sync_to_async(refresher(sts, role))
+                sign_with(made, AioDeferredRefreshableCredentials(assuming, "assume-role"))
+            self._clients[service, role] = made
+        return self._clients[service, role]
+
+    def _hook(self, service: str) -> AwsBaseHook:
+        return AwsBaseHook(client_type=service, **self._connection)

@@ -2,15 +2,16 @@
 
 - Before 3.3, a trigger that is cancelled is not told why (``on_kill`` is never called).
   :class:`~orchestration.airflow.triggers.FollowTrigger` asks what has become of its task.
-- Before 3.3, a task group has no ``doc_md``, so its description is not shown.
-- Before 3.3, a DAG has no result of its own (``add_result``). The task ``outputs`` returns it.
+- Before 3.3, a task group has no ``doc_md``, and a DAG no result of its own (``add_result``): a
+  group's description is not shown, and the task ``outputs`` returns the result.
 - Before 3.2.2, deferred tasks are not counted by ``max_active_tis_per_dagrun``, which bounds the
   jobs of a loop. Tasks of loops do not defer there.
 - 3.2.1 ends runs in a deadlock where tasks that are mapped together choose between jobs; 3.3.2 does
   not. Such pipelines are refused before 3.3.
 
 Older versions are refused: before 3.1.3 a loop that is never reached fails its run and leaves its
-file system behind, and 3.1 was never tried to the end.
+file system behind, and 3.1 was never tried to the end. So that they are refused with that reason,
+this module imports only what they have, and :func:`~orchestration.airflow.dag` imports it first.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from airflow import __version__
 from airflow.triggers.base import BaseTrigger
 from packaging.version import Version
 
-from orchestration.airflow.context import DECIDED
 from orchestration.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -35,6 +35,29 @@ INSTALLED: Final = Version(__version__)
 COUNTS_DEFERRED: Final = Version("3.2.2") <= INSTALLED
 CALLS_ON_KILL: Final = hasattr(BaseTrigger, "on_kill")
 MAPS_CHOICES: Final = Version("3.3") <= INSTALLED
+_LOSSES: Final = (
+    (
+        Version("3.2.2"),
+        "deferred tasks are not counted against the bound of a loop, so the tasks of loops over "
+        "jobs keep a worker each while their jobs run",
+    ),
+    (
+        Version("3.3"),
+        "triggers are not told why they are cancelled: the job of a deferred task that is marked "
+        "is stopped all the same, but that of one that is cleared runs on, and the next attempt "
+        "follows it",
+    ),
+    (
+        Version("3.3"),
+        "tasks that are mapped together can't choose between jobs; such a pipeline is refused",
+    ),
+    (
+        Version("3.3"),
+        "neither the result of a run nor the description of a task group has a place in the UI; "
+        "the task 'outputs' returns the result",
+    ),
+)
+"""Losses on older versions, each with the first version that has none of it."""
 
 
 def check(installed: Version = INSTALLED) -> None:
@@ -60,18 +83,9 @@ def check_choice(task: str) -> None:
         )
 
 
-def losses() -> tuple[str, ...]:
-    """Return what the installed Airflow does not do, for its log."""
-    counting = (
-        f"Airflow {INSTALLED} does not count deferred tasks against the bound of a loop (3.2.2 and "
-        "later do), so the tasks of loops over jobs keep a worker each while their jobs run"
-    )
-    telling = (
-        f"Airflow {INSTALLED} does not tell a trigger why it is cancelled (3.3 and later do); the "
-        "job of a deferred task that is marked is stopped all the same, but that of one that is "
-        "cleared runs on, and the next attempt follows it"
-    )
-    return (*(() if COUNTS_DEFERRED else (counting,)), *(() if CALLS_ON_KILL else (telling,)))
+def losses(installed: Version = INSTALLED) -> tuple[str, ...]:
+    """Return what an Airflow does not do, for its log."""
+    return tuple(text for first, text in _LOSSES if installed < first)
 
 
 def show_result(dag: DAG, task: Any) -> None:
@@ -93,6 +107,8 @@ async def was_decided(task_instance: Any) -> bool:
     from airflow.sdk.execution_time import task_runner
     from airflow.sdk.execution_time.comms import GetTaskStates
 
+    from orchestration.airflow.context import DECIDED
+
     asked = GetTaskStates(
         dag_id=task_instance.dag_id,
         task_ids=[task_instance.task_id],
@@ -107,5 +123,5 @@ async def was_decided(task_instance: Any) -> bool:
 
 check()
 # Once in each process; Airflow's processes that parse files are forked from one that has said it.
-for _loss in losses():
-    _log.warning("%s", _loss)
+if _lost := losses():
+    _log.warning("On Airflow %s, unlike newer ones: %s.", INSTALLED, "; ".join(_lost))

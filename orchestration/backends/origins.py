@@ -8,10 +8,13 @@ secrets, since what it says is in the requests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from orchestration.pipeline.yaml import dumped
+
+if TYPE_CHECKING:
+    from orchestration.graph import Workflow
 
 _BETWEEN: Final = "\n---\n"
 
@@ -19,6 +22,17 @@ _BETWEEN: Final = "\n---\n"
 def with_origin(comment: str, origin: Sequence[Mapping[str, Any]]) -> str:
     """Return a comment with the data of the files behind it."""
     return _BETWEEN.join([comment, *(dumped(each).strip() for each in origin)])
+
+
+def lacking(definition: Mapping[str, Any], workflow: Workflow) -> Iterator[str]:
+    """Yield why a definition does not hold the file of its pipeline."""
+    if len(parts(definition)) > 1:
+        return
+    text = "the definition does not hold the pipeline's file for `orchestrate import`"
+    if workflow.origin:
+        yield f"{text}, since it would exceed AWS's 1 MiB with it; keep the file"
+    for problem in workflow.unwritten:
+        yield f"{text}, since YAML can't say it: {problem}"
 
 
 def bare(definition: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from orchestration.catalog.tables import rows
+from orchestration.catalog.tables import rows, sources
 
 _USUAL_REGION: Final = "us-east-1"
 
@@ -30,6 +30,16 @@ class Rate:
     """Another region's, or derived; not from a price list."""
     note: str
     source: str
+
+    @property
+    def read(self) -> str:
+        """The day on which its source was read, ``YYYY-MM-DD``."""
+        return sources()[self.source].read
+
+    @property
+    def dated(self) -> str:
+        """The day of the price as its source dates it, or the day of reading: for people."""
+        return self.date or f"read {self.read}"
 
 
 @cache

@@ -195,6 +195,7 @@ class _Readers:
 
     def _candidate(self, step: Call, others: _Scope, *, looping: bool) -> Iterator[Problem]:
         yield from self.tree(step.name, step.operation.request, others, looping=looping)
+        yield from self.tree(step.name, step.operation.assumes, others, looping=looping)
         if step.until is None:
             return
         # What the call itself gave is known by then; what the last poll gives is not.
@@ -206,6 +207,7 @@ class _Readers:
             yield from self.tree(step.name, person.question, others, looping=looping)
         for operation in asked:
             yield from self.tree(step.name, operation.request, own, looping=looping)
+            yield from self.tree(step.name, operation.assumes, own, looping=looping)
             for node in walk(operation.request):
                 if (
                     isinstance(node, Result)

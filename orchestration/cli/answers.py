@@ -33,6 +33,9 @@ def approve(
     """Say yes to a run that asks.
 
     Whatever runs it. The first answer counts, and stands in the run's outputs with your name.
+
+    Example: `orchestrate approve s3://my-bucket/runs/0f5b7f0e6e2c sign_off --comment "gap
+    explained"`
     """
     from orchestration.cli.commands import answering
 
@@ -60,6 +63,9 @@ def reject(
     """Say no to a run that asks.
 
     Whatever runs it. The first answer counts, and stands in the run's outputs with your name.
+
+    Example: `orchestrate reject s3://my-bucket/runs/7c1d20a4b9e3 sign_off --comment "worse on rare
+    classes"`
     """
     from orchestration.cli.commands import answering
 

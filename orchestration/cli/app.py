@@ -14,7 +14,6 @@ from orchestration.cli.options import (
     InAccount,
     Json,
     Keep,
-    Measurements,
     No,
     Page,
     Parameters,
@@ -82,17 +81,24 @@ def init(
         Path, typer.Argument(metavar="DIRECTORY", help="New folder; its name is the pipeline's.")
     ],
     template: Annotated[
-        str, typer.Option(metavar="NAME", help="scikit-learn, tuning or fsdp-finetune.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="scikit-learn, text-classifier, xgboost, fsdp-finetune or tuning.",
+        ),
     ] = "scikit-learn",
+    as_json: Json = False,
 ) -> None:
     """Begin a pipeline of your own.
 
     Writes a folder with a pipeline that runs, its scripts, made-up data, a DAG file, a Makefile and
     CI. `cd DIRECTORY && orchestrate run` trains, evaluates and deploys it on this machine.
-    """
-    from orchestration.cli.commands import starting
 
-    starting.init(directory, template)
+    Example: `orchestrate init fraud --template tuning`
+    """
+    from orchestration.cli.commands.beginning import starting
+
+    starting.init(directory, template, as_json=as_json)
 
 
 @app.command()
@@ -110,7 +116,10 @@ def validate(
     parameter: Parameters = None,
     as_json: Json = False,
 ) -> None:
-    """Report every problem."""
+    """Report every problem.
+
+    Example: `orchestrate validate digits.yaml --on step-functions`
+    """
     from orchestration.cli.commands import validation
 
     validation.validate(pipelines, on or (), parameter or (), as_json=as_json)
@@ -128,15 +137,18 @@ def render(
     ] = None,
     output: Output = None,
     check: Check = False,
+    as_json: Json = False,
 ) -> None:
     """Render it for a backend.
 
     A state machine's definition in Amazon States Language, that of its companion, which cleans up
     after executions, or the specification of a DAG, as JSON.
+
+    Example: `orchestrate render step-functions digits.yaml -o digits.asl.json`
     """
     from orchestration.cli.commands import rendering
 
-    rendering.render(artefact, pipeline, output, check=check, fragment=fragment)
+    rendering.render(artefact, pipeline, output, check=check, fragment=fragment, as_json=as_json)
 
 
 @app.command()
@@ -148,6 +160,7 @@ def graph(
     ] = None,
     output: Output = None,
     check: Check = False,
+    as_json: Json = False,
 ) -> None:
     """Draw its steps (mermaid, dot) or its stages (svg, png); needs no browser.
 
@@ -155,129 +168,35 @@ def graph(
     """
     from orchestration.cli.commands import rendering
 
-    rendering.graph(pipeline, form, output, check=check)
+    rendering.graph(pipeline, form, output, check=check, as_json=as_json)
 
 
 @app.command()
-def lock(pipeline: Pipeline, check: Check = False) -> None:
+def lock(pipeline: Pipeline, check: Check = False, as_json: Json = False) -> None:
     """Write its lock file.
 
     It holds the digests of the folders of code, so that the pipeline can be loaded without them,
     and what it is rendered to, so that DAG files and `render` need not do that again.
+
+    Example: `orchestrate lock digits.yaml`
     """
     from orchestration.cli.commands import rendering
 
-    rendering.lock(pipeline, check=check)
+    rendering.lock(pipeline, check=check, as_json=as_json)
 
 
 @app.command()
-def plan(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            exists=True,
-            dir_okay=False,
-            help="Pipeline (YAML, Python), or a request.",
-        ),
-    ],
-    stage: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this stage of the pipeline.")
-    ] = None,
-    update: Annotated[
-        bool, typer.Option("--update", help="Pin the plans in the pipeline's lock file.")
-    ] = False,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="HTML page to write, with figures.")
-    ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Also show other plans, and everything that was rejected.")
-    ] = False,
-    measurements: Measurements = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Compare the pinned plans with what a run took.")
-    ] = False,
-    run_id: Annotated[
-        str | None, typer.Option(metavar="ID", help="With --check; default: the latest run.")
-    ] = None,
-    account: Annotated[
-        bool, typer.Option("--account", help="Stay within the quotas of your account; reads only.")
-    ] = False,
-    region: Region = None,
-    profile: Profile = None,
-    as_json: Json = False,
-) -> None:
-    """Pick machines and distribution.
-
-    For each stage with `strategy: {kind: auto}`, or for a request in its own file: the instances,
-    the layout of the model, the time and cost, and why the alternatives were rejected. After a run,
-    `--check` says how far the pinned plans were off.
-    """
-    from orchestration.cli.commands import checking, planning, planning_python
-
-    if check:
-        checking.check(
-            file, stage=stage, run_id=run_id, region=region, profile=profile, as_json=as_json
-        )
-        return
-    act = planning_python.plan_file if file.suffix == ".py" else planning.plan
-    act(
-        file,
-        report,
-        stage=stage,
-        update=update,
-        everything=everything,
-        as_json=as_json,
-        measurements=measurements,
-        limits=planning.account_limits(file, region, profile) if account else None,
-    )
-
-
-@app.command()
-def catalog(
-    pattern: Annotated[
-        str, typer.Argument(metavar="PATTERN", help="Instance types, with * for any text.")
-    ] = "ml.*",
-    as_json: Json = False,
-) -> None:
-    """Show instance types and prices.
-
-    The planner's data about them, with dates and sources.
-    """
-    from orchestration.cli.commands import planning
-
-    planning.catalog(pattern, as_json=as_json)
-
-
-@app.command()
-def schema(output: Output = None, check: Check = False) -> None:
+def schema(output: Output = None, check: Check = False, as_json: Json = False) -> None:
     """Write the JSON Schema of YAML files.
 
     An editor with a YAML language server completes and checks a file whose first line is
     `# yaml-language-server: $schema=FILE`.
+
+    Example: `orchestrate schema -o pipeline.schema.json`
     """
     from orchestration.cli.commands import rendering
 
-    rendering.schema(output, check=check)
-
-
-@app.command("vendor-runtime")
-def vendor_runtime(
-    directory: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIRECTORY", exists=True, file_okay=False, help="Folder of a job's code."
-        ),
-    ],
-) -> None:
-    """Copy the runtime of training scripts.
-
-    To DIRECTORY/orchestration_runtime, which needs nothing but the standard library of Python 3.8.
-    Run again, it refreshes the copy.
-    """
-    from orchestration.cli.commands import vendoring
-
-    vendoring.vendor_runtime(directory)
+    rendering.schema(output, check=check, as_json=as_json)
 
 
 @app.command()
@@ -347,16 +266,21 @@ def demo(as_json: Json = False) -> None:
 
     Trains, evaluates and deploys a classifier of digits on an embedded AWS, first as a state
     machine, then as an Airflow DAG, and queries the endpoints. Needs a checkout of the repository.
+
+    Example: `orchestrate demo`
     """
     from orchestration.cli.commands.demo import demo as show
 
     show(as_json=as_json)
 
 
+app.command()(inspecting.plan)
+app.command()(inspecting.catalog)
 app.command()(inspecting.cost)
 app.command()(inspecting.schedule)
 app.command()(probing.probe)
 app.command("check-script")(probing.check_script)
+app.command("vendor-runtime")(probing.vendor_runtime)
 app.command()(deploying.deploy)
 app.command()(deploying.promote)
 app.command()(deploying.rollback)

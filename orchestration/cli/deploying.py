@@ -40,6 +40,10 @@ Policy = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="File for the policy of the tasks' role; with airflow."),
 ]
+Former = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Its earlier name: what that made is deleted in the end."),
+]
 Role = Annotated[
     str | None,
     typer.Option(metavar="ARN", help="Role of your own; none is made. --dry-run: its needs."),
@@ -59,6 +63,7 @@ def deploy(
     dry_run: DryRun = False,
     yes: Agreed = False,
     adopt: Adopt = False,
+    renamed_from: Former = None,
     full: Full = False,
     sweep_every_h: Hours = 1,
     role: Role = None,
@@ -91,6 +96,7 @@ def deploy(
             policy=policy,
             unrestricted=unrestricted or (),
             adopt=adopt,
+            renamed_from=renamed_from,
             full=full,
             region=region,
             profile=profile,
@@ -99,17 +105,10 @@ def deploy(
         return
     _only_for(Backend.AIRFLOW, {"--to": to, "--dag": dag, "--policy": policy})
     deployment.deploy(
-        pipeline,
-        parameters or (),
-        unrestricted or (),
-        sweep_every_h=sweep_every_h,
-        role=role,
-        region=region,
-        profile=profile,
-        adopt=adopt,
-        consent=consent,
-        full=full,
-    )
+        pipeline, parameters or (), unrestricted or (),
+        sweep_every_h=sweep_every_h, role=role, region=region, profile=profile,
+        adopt=adopt, renamed_from=renamed_from, consent=consent, full=full,
+    )  # fmt: skip
 
 
 def destroy(
@@ -260,6 +259,8 @@ def upload(
 
     To the pipeline's workspace, where jobs look for it. Needed for Airflow only: `deploy
     step-functions` uploads by itself.
+
+    Example: `orchestrate upload digits.yaml -p bucket=my-bucket`
     """
     from orchestration.cli.commands import deployment
 

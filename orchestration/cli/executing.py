@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,6 +24,16 @@ Deployed = Annotated[
     ),
 ]
 
+PipelineOrStage = Annotated[
+    str,
+    typer.Argument(
+        metavar="PIPELINE",
+        help="YAML file or module:attribute; left out: that of run.yaml, or the folder's only one.",
+    ),
+]
+StageOfJobs = Annotated[
+    str, typer.Argument(metavar="STAGE", help="The stage that started the jobs.")
+]
 On = Annotated[Backend, typer.Option("--on", help="Where it is deployed.")]
 Url = Annotated[
     str | None,
@@ -160,14 +171,23 @@ def _not_with_kept(context: typer.Context) -> None:
             )
 
 
+def _pipeline_here(stage: str) -> str:
+    """Return the pipeline of this folder, of which a stage alone was named."""
+    from orchestration.cli import run_file
+
+    if ":" in stage or Path(stage).is_file():
+        raise typer.BadParameter("is missing", param_hint="STAGE")
+    return run_file.pipeline_here(or_the_only_one=True)
+
+
 def logs(
     context: typer.Context,
-    pipeline: Pipeline,
-    stage: Annotated[str, typer.Argument(metavar="STAGE", help="The stage that started the jobs.")],
+    pipeline: PipelineOrStage,
+    stage: StageOfJobs = "",
     run_id: OfRunOrKept = None,
     kept: Annotated[
         bool,
-        typer.Option("--kept", help="Of a run on this machine with --keep; default: the newest."),
+        typer.Option("--kept", help="Of a run on this machine that was kept; default: the newest."),
     ] = False,
     host: Annotated[
         str | None, typer.Option(metavar="HOST", help="Only of this host, algo-1; default: of all.")
@@ -191,11 +211,14 @@ def logs(
     runs the pipeline: Step Functions, Airflow, or `orchestrate run --aws`. A loop's and a repeated
     job's logs follow each other; --follow ends between two of them, if none has been started by
     then. With --on airflow, also Airflow's own logs of its tasks that failed, or of all its tasks
-    if it has started no job. With --kept, those of a run of `orchestrate run --keep`. Exit status:
-    1 if nothing of the stage has been started in this run.
+    if it has started no job. With --kept, those of a run of `orchestrate run --keep`, or of the
+    newest that failed; these are also meant where a stage alone is named. Exit status: 1 if nothing
+    of the stage has been started in this run.
 
     Example: `orchestrate logs digits.yaml train --run-id 2026-11-22 --tail 20 --follow`
     """
+    if not stage:
+        pipeline, stage, kept = _pipeline_here(pipeline), pipeline, kept or run_id is None
     if kept:
         _not_with_kept(context)
         from orchestration.cli.commands.embedded import kept_logs

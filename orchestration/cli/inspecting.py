@@ -1,4 +1,4 @@
-"""The commands that show permissions, shortcomings and costs, and their options."""
+"""The commands that show plans, permissions, shortcomings and costs, and their options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestration.cli.options import Json, Parameters, Pipeline, Profile, Region
+from orchestration.cli.options import Json, Measurements, Parameters, Pipeline, Profile, Region
 
 Assumed = Annotated[
     list[str] | None,
@@ -17,6 +17,89 @@ Assumed = Annotated[
         help="hours, elements or gb of a stage; repeatable.",
     ),
 ]
+
+Pinning = Annotated[
+    bool, typer.Option("--update", help="Pin the plans in the pipeline's lock file.")
+]
+
+
+def plan(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Pipeline (YAML, Python), or a request.",
+        ),
+    ],
+    stage: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this stage of the pipeline.")
+    ] = None,
+    update: Pinning = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="HTML page to write, with figures.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also show other plans, and everything that was rejected.")
+    ] = False,
+    measurements: Measurements = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare the pinned plans with what a run took.")
+    ] = False,
+    run_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="With --check; default: the latest run.")
+    ] = None,
+    account: Annotated[
+        bool, typer.Option("--account", help="Stay within the quotas of your account; reads only.")
+    ] = False,
+    region: Region = None,
+    profile: Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Pick machines and distribution.
+
+    For each stage with `strategy: {kind: auto}`, or for a request in its own file: the instances,
+    the layout of the model, the time and cost, and why the alternatives were rejected. After a run,
+    `--check` says how far the pinned plans were off.
+
+    Example: `orchestrate plan chat.yaml --report plan.html`
+    """
+    from orchestration.cli.commands import checking, planning, planning_python
+
+    if check:
+        checking.check(
+            file, stage=stage, run_id=run_id, region=region, profile=profile, as_json=as_json
+        )
+        return
+    act = planning_python.plan_file if file.suffix == ".py" else planning.plan
+    act(
+        file,
+        report,
+        stage=stage,
+        update=update,
+        everything=everything,
+        as_json=as_json,
+        measurements=measurements,
+        limits=planning.account_limits(file, region, profile) if account else None,
+    )
+
+
+def catalog(
+    pattern: Annotated[
+        str, typer.Argument(metavar="PATTERN", help="Instance types, with * for any text.")
+    ] = "ml.*",
+    as_json: Json = False,
+) -> None:
+    """Show instance types and prices.
+
+    The planner's data about them, with dates and sources.
+
+    Example: `orchestrate catalog 'ml.g5.*'`
+    """
+    from orchestration.cli.commands import planning
+
+    planning.catalog(pattern, as_json=as_json)
 
 
 def iam(

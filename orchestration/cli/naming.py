@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -73,6 +73,13 @@ class Named:
             # Without the folders there is nothing to compare; lock files exist for this case.
             return []
 
+    def stale_warnings(self) -> list[str]:
+        """Say which folders of code changed since the lock file was written."""
+        return [
+            f"{key} changed since it was locked; run `orchestrate lock {self}`"
+            for key in self.stale()
+        ]
+
     def __str__(self) -> str:
         return self.text
 
@@ -92,17 +99,33 @@ def named(text: str) -> Named:
     return Named(text, path)
 
 
-def deployed(text: str) -> tuple[str, str | None]:
-    """Return the name and the region of a pipeline that may be deployed.
+class Known(NamedTuple):
+    """A pipeline that may be deployed, as far as a command line tells."""
+
+    name: str
+    region: str | None = None
+    """``None``: any, or unknown."""
+
+
+def deployed(text: str) -> Known:
+    """Return what is known of a pipeline that may be deployed.
 
     Its file need not exist any more: another text is the name itself, whose region is not known.
     """
     path = Path(text)
     is_name = not (path.suffix in (".yaml", ".yml") or os.sep in text or ":" in text)
     if is_name and not path.is_file():
-        return text, None
+        return Known(text)
     pipeline = named(text).load()
-    return pipeline.name, pipeline.region
+    return Known(pipeline.name, pipeline.region)
+
+
+def of_run(run: str) -> Known:
+    """Return the pipeline of a run: of an execution's ARN, ``PIPELINE:NAME`` or ``DAG/RUN``."""
+    parts = run.split(":")
+    if parts[0] == "arn" and len(parts) > 6:
+        return Known(parts[6], parts[3])
+    return Known(run.partition("/")[0].partition(":")[0])
 
 
 def _nearby(path: Path) -> str:

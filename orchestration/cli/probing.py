@@ -1,14 +1,18 @@
-"""The options of the commands that try a part of a pipeline: ``probe`` and ``check-script``."""
+"""The commands about single stages and scripts: ``probe``, ``check-script``, ``vendor-runtime``."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from orchestration.cli.options import Json, Parameters, Pipeline, Profile, Region, Uploads
 
+File = Annotated[
+    Path, typer.Argument(metavar="PIPELINE", exists=True, dir_okay=False, help="YAML file.")
+]
 Channels = Annotated[
     list[str] | None,
     typer.Option("--channel", metavar="NAME=S3URI", help="Data in another place; repeatable."),
@@ -22,13 +26,29 @@ Added = Annotated[
         help="File to add to; default with --aws: NAME.measurements.json beside NAME.yaml.",
     ),
 ]
+FromRuns = Annotated[
+    bool, typer.Option("--from-runs", help="Read past jobs of the stage instead; starts none.")
+]
+Agreed = Annotated[bool, typer.Option("--yes", "-y", help="Run the jobs without asking.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only show the jobs, and what they may cost.")
+]
+Written = Annotated[
+    Path | None,
+    typer.Option(
+        "--to",
+        metavar="FILE",
+        dir_okay=False,
+        help="Write the jobs as a pipeline, for Airflow or Step Functions; runs none.",
+    ),
+]
+_OF_JOBS: Final = ("aws", "parallel", "uploads")
+_OF_NEW_JOBS: Final = (*_OF_JOBS, "to", "jobs", "steps", "parameters", "channels", "dry_run")
 
 
 def probe(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="PIPELINE", exists=True, dir_okay=False, help="YAML file."),
-    ],
+    context: typer.Context,
+    file: File,
     stage: Annotated[
         str | None, typer.Argument(metavar="[STAGE]", help="Default: the one that asks for a plan.")
     ] = None,
@@ -40,19 +60,16 @@ def probe(
     aws: Annotated[
         bool, typer.Option("--aws", help="In an account at AWS, which costs; asks first.")
     ] = False,
-    runs: Annotated[
-        bool, typer.Option("--from-runs", help="Read past jobs of the stage instead; starts none.")
-    ] = False,
+    runs: FromRuns = False,
     parameters: Parameters = None,
     channels: Channels = None,
     uploads: Uploads = None,
     region: Region = None,
     profile: Profile = None,
     measurements: Added = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Run the jobs without asking.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show the jobs, and what they may cost.")
-    ] = False,
+    yes: Agreed = False,
+    dry_run: DryRun = False,
+    to: Written = None,
     as_json: Json = False,
 ) -> None:
     """Measure what decides its plan.
@@ -60,12 +77,17 @@ def probe(
     Runs a few short jobs of a stage with `strategy: {kind: auto}`, of the candidates that may be
     the best, and reads step time and memory. `plan` uses the file of measurements. Without `--aws`
     they run on an embedded AWS, which costs nothing and says how fast this machine is. With
-    `--from-runs`, past jobs with the stage's tags are read from your account instead.
+    `--from-runs`, past jobs with the stage's tags are read from your account instead. With `--to`,
+    they become a pipeline of their own, with the given parameters as defaults, which you render and
+    run as any other; `--from-runs` then reads its jobs, too.
+
+    Example: `orchestrate probe chat.yaml --aws --dry-run`
     """
     from orchestration.cli.commands.changing import Consent
-    from orchestration.cli.commands.probing import measuring
+    from orchestration.cli.commands.probing import measuring, past
     from orchestration.cli.commands.probing.accounts import Where
 
+    _refuse(context, {"--to": to, "--measurements": measurements}, runs=runs)
     where = Where(
         aws=aws,
         region=region,
@@ -76,13 +98,37 @@ def probe(
         parallel=parallel,
     )
     if runs:
-        measuring.from_runs(file, stage, where, measurements=measurements, as_json=as_json)
+        past.from_runs(file, stage, where, measurements=measurements, as_json=as_json)
         return
     measuring.probe(
         file, stage, where,
         jobs=jobs, steps=steps, measurements=measurements,
-        consent=Consent(yes=yes, dry_run=dry_run, as_json=as_json),
+        consent=Consent(yes=yes, dry_run=dry_run, as_json=as_json), to=to,
     )  # fmt: skip
+
+
+def _refuse(context: typer.Context, files: Mapping[str, Path | None], *, runs: bool) -> None:
+    """Refuse options without an effect, and files that can't be written, before anything is run."""
+    if runs:
+        _without_effect(context, "--from-runs", _OF_NEW_JOBS)
+    elif files["--to"] is not None:
+        _without_effect(context, "--to", (*_OF_JOBS, "region", "profile"))
+    for option, file in files.items():
+        if file is not None and not file.parent.is_dir():
+            raise typer.BadParameter(f"{file.parent} is no folder", param_hint=option)
+
+
+def _without_effect(context: typer.Context, other: str, names: Collection[str]) -> None:
+    """Refuse the options that are given and do nothing beside another."""
+    given = [
+        each.opts[0]
+        for each in context.command.params
+        if each.name in names
+        and (source := context.get_parameter_source(each.name)) is not None
+        and source.name == "COMMANDLINE"
+    ]
+    if given:
+        raise typer.BadParameter(f"no effect with {other}", param_hint=" / ".join(given))
 
 
 def _channel(text: str) -> tuple[str, str]:
@@ -140,3 +186,24 @@ def check_script(
         content_type=content_type,
         as_json=as_json,
     )
+
+
+def vendor_runtime(
+    directory: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIRECTORY", exists=True, file_okay=False, help="Folder of a job's code."
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Copy the runtime of training scripts.
+
+    To DIRECTORY/orchestration_runtime, which needs nothing but the standard library of Python 3.8.
+    Run again, it refreshes the copy.
+
+    Example: `orchestrate vendor-runtime src`
+    """
+    from orchestration.cli.commands.beginning import vendoring
+
+    vendoring.vendor_runtime(directory, as_json=as_json)

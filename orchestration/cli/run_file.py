@@ -13,6 +13,7 @@ read it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -91,15 +92,30 @@ def beside(pipeline: Path | None) -> RunFile:
     return load(path) if path.is_file() else RunFile()
 
 
-def pipeline_here() -> str:
-    """Return the pipeline that the file in this folder names; a usage error if it names none."""
+def pipeline_here(*, or_the_only_one: bool = False) -> str:
+    """Return the pipeline that the file in this folder names; a usage error if it names none.
+
+    ``or_the_only_one``: or that of a folder which has one alone. Nothing starts by that.
+    """
     named = beside(None).pipeline
     if named is None:
+        found = [path for path in sorted(Path().glob("*.y*ml")) if _is_pipeline(path)]
+        if or_the_only_one and len(found) == 1:
+            return str(found[0])
         raise typer.BadParameter(
             f"is missing; name a pipeline, or write it into {NAME}: `pipeline: digits.yaml`",
             param_hint="PIPELINE",
         )
     return named
+
+
+def _is_pipeline(path: Path) -> bool:
+    """Return whether a file looks like a pipeline, right or wrong."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return bool(re.search(r"(?m)^stages:", text))
 
 
 def load(path: Path) -> RunFile:

@@ -24,7 +24,7 @@ from orchestration.deploy.applying import Sleep, apply
 from orchestration.deploy.comparing import difference
 from orchestration.deploy.composing import desired, names_of
 from orchestration.deploy.destroying import Destruction, destruction
-from orchestration.deploy.differences import readable
+from orchestration.deploy.differences import readable, renames
 from orchestration.deploy.events import notices, schedules, triggers
 from orchestration.deploy.executions import Rerun, rerun
 from orchestration.deploy.reading import current
@@ -97,7 +97,7 @@ class Deployment:
     """The changes made, or in a dry run those to make. Empty: everything is up to date."""
     warnings: tuple[str, ...] = ()
     """Obstacles, certain or possible: to the role, to messages about runs, to events that start
-    them, and to reading what is in other accounts."""
+    them, and to reading what is in other accounts; and what the definition does not hold."""
 
     @property
     def state_machine_arn(self) -> str:
@@ -115,6 +115,7 @@ def step_functions(
     role_arn: str | None = None,
     sweep_every_h: int = 1,
     adopt: bool = False,
+    renamed_from: str | None = None,
     dry_run: bool = False,
     sleep: Sleep = time.sleep,
 ) -> Deployment:
@@ -129,7 +130,8 @@ def step_functions(
     use that one, which must exist, trust them, and have the permissions in ``desired.role``. The
     pipeline's ``step_functions.role`` is such a role, too. Every ``sweep_every_h`` hours the
     companion looks for what ended executions have left. ``adopt`` takes over resources of these
-    names that no pipeline owns.
+    names that no pipeline owns. ``renamed_from`` is the name that the pipeline was deployed with
+    before: what that has made is destroyed once the rest is made, as :func:`destruction` does.
     """
     planned = plan(
         pipeline,
@@ -140,6 +142,7 @@ def step_functions(
         role_arn=role_arn,
         sweep_every_h=sweep_every_h,
         adopt=adopt,
+        renamed_from=renamed_from,
     )
     return planned.deployment if dry_run else planned.apply(sleep=sleep)
 
@@ -150,6 +153,8 @@ class Plan:
 
     deployment: Deployment
     session: Clients
+    former: Destruction | None = None
+    """The deployment under an earlier name, which goes once all else is made."""
     obstacles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Problems for which AWS would run or tell nothing, by what that would mean."""
 
@@ -158,8 +163,27 @@ class Plan:
     ) -> Deployment:
         """Make the changes."""
         self.check()
-        apply(self.deployment.changes, self.session, sleep=sleep, on_change=on_change)
+        former = () if self.former is None else self.former.changes
+        changes = self.deployment.changes
+        made = changes[: len(changes) - len(former)]
+        apply(made, self.session, sleep=sleep, on_change=on_change)
+        if self.former is not None:
+            self.former.apply(sleep=sleep, on_change=on_change)
         return self.deployment
+
+    def after(self, former: Destruction) -> Plan:
+        """Return the plan that destroys a deployment under an earlier name, too."""
+        problems = former.obstacles(stop=False, file_systems=False)
+        name = former.pipeline
+        unknown = () if former.changes or former.file_systems else (renames.nothing(name),)
+        headline = f"pipeline {name} can't be destroyed yet; see orchestrate destroy"
+        deployment = replace(
+            self.deployment,
+            changes=(*self.deployment.changes, *former.changes),
+            warnings=(*self.deployment.warnings, *problems, *unknown),
+        )
+        obstacles = {**self.obstacles, headline: problems}
+        return replace(self, deployment=deployment, former=former, obstacles=obstacles)
 
     def check(self) -> None:
         """Raise a :class:`~orchestration.errors.DeployError` if there are obstacles."""
@@ -178,6 +202,7 @@ def plan(
     role_arn: str | None = None,
     sweep_every_h: int = 1,
     adopt: bool = False,
+    renamed_from: str | None = None,
 ) -> Plan:
     """Compare a pipeline with the account, as :func:`step_functions` does, and change nothing."""
     if session is None:
@@ -208,16 +233,32 @@ def plan(
     scheduled = schedules.settled(pipeline.lower(), wanted.schedule, now.schedule, moment)
     wanted = replace(wanted, schedule=scheduled)
     changes = difference(wanted, now, adopt=adopt)
+    former = None if renamed_from is None else _former(wanted, renamed_from, session)
+    known = now.machine is not None or (former is not None and former.changes != ())
     checks = _checks(pipeline, wanted, session, account, ready)
     warnings = (
         *(text for each in checks.values() for text in (*each.problems, *each.warnings)),
         *other_accounts.warnings(wanted),
+        *(() if known else renames.warnings(wanted.machine.definition, session)),
+        *wanted.warnings,
     )
-    return Plan(
+    planned = Plan(
         deployment=Deployment(account=account, desired=wanted, changes=changes, warnings=warnings),
         session=session,
         obstacles={headline: each.problems for headline, each in checks.items()},
     )
+    return planned if former is None else planned.after(former)
+
+
+def _former(wanted: Desired, name: str, session: Clients) -> Destruction:
+    """Find what was deployed under an earlier name; that of another pipeline is refused."""
+    if name == wanted.machine.name:
+        raise DeployError(renames.same(name))
+    found = destruction(name, session=session)
+    if found.machine is not None:
+        both = (each.definition for each in (wanted.machine, found.machine))
+        renames.refuse_another(name, *map(renames.carried, both))
+    return found
 
 
 def _checks(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from orchestration.catalog.partitions import partition_of
 from orchestration.errors import DeployError
 from orchestration.execution.clients import mismatch
-
-if TYPE_CHECKING:
-    from orchestration.pipeline import Pipeline
 
 OWNER = "orchestration:pipeline"
 """The tag that marks a resource as deployed for a pipeline."""
@@ -22,6 +19,18 @@ class Clients(Protocol):
 
     def client(self, service_name: str, /) -> Any:
         """Create a client for a service."""
+
+
+class Regional(Protocol):
+    """A pipeline, or what is known of one that is deployed."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def region(self) -> str | None:
+        """Its region; ``None``: any, or unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +76,7 @@ class Account:
         return cls(id=parts[4], region=region, partition=parts[1])
 
 
-def in_its_region(pipeline: Pipeline, region: str) -> None:
+def in_its_region(pipeline: Regional, region: str) -> None:
     """Raise a :class:`~orchestration.errors.DeployError` where the pipeline has another region."""
     wrong = mismatch(pipeline.name, pipeline.region, place="the session", other=region)
     if wrong is not None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from orchestration.backends import stepfunctions
+from orchestration.backends.origins import lacking
 from orchestration.deploy import (
     batch_copies,
     companion,
@@ -47,7 +48,7 @@ def desired(
     :class:`~orchestration.errors.DeployError` names every missing value.
     """
     in_its_region(pipeline, account.region)
-    workflow = pipeline.lower()
+    workflow = pipeline.carried()
     chosen = read(workflow.parameters, parameters or {})
     _check(pipeline, workflow, account, chosen, unrestricted)
     definition = stepfunctions.render(workflow)
@@ -55,13 +56,8 @@ def desired(
     tags = {**pipeline.tags, OWNER: pipeline.name}
     maker = Maker(account=account, tags=tags)
     runs = runs_of(workflow, chosen, unrestricted)
-    policy = permissions.policy(
-        workflow,
-        account,
-        runs,
-        synchronous=permissions.synchronous(definition),
-        more=monitoring.statements(pipeline),
-    )
+    waited, more = permissions.synchronous(definition), monitoring.statements(pipeline)
+    policy = permissions.policy(workflow, account, runs, synchronous=waited, more=more)
     group = monitoring.log_group(pipeline, account, tags)
     role = maker.machine(names.role, policy, names.machine_arn, qualified=bool(names.alias))
     machine = StateMachine(
@@ -89,7 +85,9 @@ def desired(
         transfer_role=transfers.desired(workflow, maker, runs),
         batch_role=batch_copies.desired(workflow, maker, runs),
         foreign=other_accounts.sources(workflow, account, runs),
+        assumed=permissions.assumed(workflow, account, runs),
         alias=_alias(pipeline, machine.arn),
+        warnings=tuple(lacking(definition, workflow)),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from orchestration.backends.companion import SUFFIX
 from orchestration.cleanup import MACHINE, PIPELINE
@@ -37,6 +37,7 @@ from orchestration.deploy.resources import (
     StateMachine,
     owned,
 )
+from orchestration.deploy.sources import SourceFolder
 from orchestration.errors import DeployError
 
 _PATIENCE_S: Final = 900.0
@@ -60,6 +61,8 @@ class Destruction:
     machine: StateMachine | None
     log_group: str = ""
     """The name of the log group that stays; empty: none does."""
+    stays: tuple[str, ...] = ()
+    """Resources under these names that deploying has not made: ``role runner``."""
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -70,10 +73,7 @@ class Destruction:
         """Return why it can't be destroyed; ``stop`` and ``file_systems`` permit what they name."""
         problems = []
         if self.running and not stop:
-            problems.append(
-                f"{len(self.running)} executions are running, {self.running[0]} for one; wait for "
-                "their end, or end them with --stop"
-            )
+            problems.append(_in_the_way(self.running))
         if self.file_systems and not file_systems:
             problems.append(
                 f"file systems {', '.join(self.file_systems)} would stay and cost on, without a "
@@ -97,19 +97,26 @@ class Destruction:
             raise refusal(f"pipeline {self.pipeline} can't be destroyed", problems)
         apply(self.starters, self.session, sleep=sleep, on_change=on_change)
         try:
-            self._end_runs(sleep)
+            self._end_runs(sleep, stop=stop)
             if self.file_systems:
                 self._delete_file_systems(sleep)
         except (BotoCoreError, ClientError) as error:
             raise DeployError(f"runs of {self.pipeline} can't be cleaned up: {error}") from error
         apply(self.rest, self.session, sleep=sleep, on_change=on_change)
 
-    def _end_runs(self, sleep: Sleep) -> None:
-        """Stop what runs, and let the companion clean up; without the machine that was done."""
+    def _end_runs(self, sleep: Sleep, *, stop: bool) -> None:
+        """Stop what runs, and let the companion clean up; without the machine that was done.
+
+        Executions may have begun since :attr:`running` was read, and ``stop`` counts for them, too.
+        """
         if self.machine is None:
             return
         states = self.session.client("stepfunctions")
-        for arn in _running(states, self.machine.arn):
+        running = _running(states, self.machine.arn)
+        if running and not stop:
+            headline = f"of pipeline {self.pipeline}, only what starts runs is destroyed yet"
+            raise refusal(headline, [f"{_in_the_way(running)}, and do this again for the rest"])
+        for arn in running:
             cause = "The deployment of its pipeline is being destroyed."
             states.stop_execution(executionArn=arn, error="Destroyed", cause=cause)
         _until(lambda: not _running(states, self.machine_arn), "its executions end", sleep)
@@ -152,26 +159,38 @@ def destruction(pipeline: str, *, session: Clients, logs: bool = False) -> Destr
     group = names.log_group
     names = replace(names, log_group=group if logs else "")
     now = current(session, names)
-    machine = now.machine
+    machine, usual = now.machine, None
     if machine is not None:
         if not owned(machine.tags, pipeline):
             raise DeployError(
                 f"state machine {machine.name} was not deployed for pipeline {pipeline}, so "
                 "nothing of it is destroyed"
             )
-        now = current(session, replace(names, role=machine.role_arn.rpartition("/")[2]))
+        used = machine.role_arn.rpartition("/")[2]
+        if used != names.role:
+            # A role of the user's own, or of another name; that of the usual name may be there too.
+            usual, now = now.role, current(session, replace(names, role=used))
     states = session.client("stepfunctions")
     systems = _file_systems(session.client("fsx"), pipeline, names.machine_arn)
+    starters, rest = (
+        [Change(each, None) for each in found if each is not None]
+        for found in (_starters(now), (usual, *_rest(now)))
+    )
     return Destruction(
         pipeline=pipeline,
         account=account,
         session=session,
-        starters=tuple(_gone(_starters(now), pipeline, names)),
-        rest=tuple(_gone(_rest(now), pipeline, names)),
+        starters=tuple(each for each in starters if _ours(each.subject, pipeline, names)),
+        rest=tuple(each for each in rest if _ours(each.subject, pipeline, names)),
         running=() if machine is None else _running(states, machine.arn),
         file_systems=tuple(each["FileSystemId"] for each in systems),
         machine=machine,
         log_group=group if not logs and machine is not None and logs_to_own(machine) else "",
+        stays=tuple(
+            f"{each.resource} {each.name}"
+            for each in (*starters, *rest)
+            if not _ours(each.subject, pipeline, names)
+        ),
     )
 
 
@@ -200,28 +219,34 @@ def _rest(now: Current) -> Iterator[Resource | None]:
     yield now.log_group
 
 
-def _gone(found: Iterator[Resource | None], pipeline: str, names: Names) -> Iterator[Change]:
-    """Yield the deletion of each resource that was deployed for the pipeline."""
+def _ours(resource: Resource, pipeline: str, names: Names) -> bool:
+    """Return whether a resource was deployed for the pipeline."""
     # A rule whose targets are gone is one that was being deleted.
     machines = (names.machine_arn, names.companion.machine_arn)
 
     def started(arn: str) -> bool:
         return not arn or any(starts(arn, machine) for machine in machines)
 
-    for resource in found:
-        match resource:
-            case Role() | StateMachine() | LogGroup() | Alarm():
-                ours = owned(resource.tags, pipeline)
-            case Schedule():
-                ours = started(resource.target_arn)
-            case Alias():
-                ours = resource.made
-            case Rule():
-                ours = started(resource.target_arn) or watches(resource, names.machine_arn)
-            case _:
-                ours = False
-        if ours:
-            yield Change(resource, None)
+    match resource:
+        case Role() | StateMachine() | LogGroup() | Alarm():
+            return owned(resource.tags, pipeline)
+        case Schedule():
+            return started(resource.target_arn)
+        case Alias():
+            return resource.made
+        case Rule():
+            return started(resource.target_arn) or watches(resource, names.machine_arn)
+        case SourceFolder():
+            return False
+        case _:
+            assert_never(resource)
+
+
+def _in_the_way(running: tuple[str, ...]) -> str:
+    return (
+        f"{len(running)} executions are running, {running[0]} for one; wait for their end, or end "
+        "them with orchestrate destroy --stop"
+    )
 
 
 def _running(states: Any, machine_arn: str) -> tuple[str, ...]:

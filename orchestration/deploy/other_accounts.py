@@ -52,10 +52,11 @@ def sources(workflow: Workflow, account: Account, runs: Runs) -> tuple[ForeignSo
 
 
 def warnings(desired: Desired) -> Iterator[str]:
-    """Yield what the owners of other accounts' buckets and model groups have to allow."""
+    """Yield what the owners of other accounts' buckets, model groups and roles have to allow."""
     machine = desired.machine.role_arn
     own = desired.machine.arn.split(":")[4]
     yield from registries.told(desired.role.policy, machine, own)
+    yield from (role.told(machine) for role in desired.assumed)
     buckets: dict[tuple[str, str], list[ForeignSource]] = {}
     for source in desired.foreign:
         buckets.setdefault((source.account, source.bucket), []).append(source)

@@ -131,7 +131,7 @@ def readiness(desired: Desired, current: Current, session: Clients) -> Readiness
     trusted = set(admitted(document["AssumeRolePolicyDocument"]))
     problems = tuple(
         f"role {role.arn} does not trust {service}; let its trust policy allow sts:AssumeRole to it"
-        for service in dict.fromkeys(_services(role.trust))
+        for service in dict.fromkeys(_principals(role.trust))
         if service not in trusted
     )
     return Readiness(problems, left)
@@ -148,21 +148,24 @@ def _left(desired: Desired, current: Current) -> Iterator[str]:
             )
 
 
-def admitted(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the services that a trust policy names; its conditions are not looked at."""
+def admitted(document: Mapping[str, Any], kind: str = "Service") -> Iterator[str]:
+    """Yield the services, or the principals of ``AWS``, that a trust policy names.
+
+    Its conditions are not looked at.
+    """
     for statement in _several(document.get("Statement")):
         actions = {str(action).lower() for action in _several(statement.get("Action"))}
         if statement.get("Effect") == "Allow" and actions & {"sts:assumerole", "sts:*", "*"}:
-            yield from _services({"Statement": [statement]})
+            yield from _principals({"Statement": [statement]}, kind)
 
 
-def _services(document: Mapping[str, Any]) -> list[str]:
+def _principals(document: Mapping[str, Any], kind: str = "Service") -> list[str]:
     principals = [statement.get("Principal") for statement in document["Statement"]]
     return [
-        str(service)
+        str(each)
         for principal in principals
         if isinstance(principal, Mapping)
-        for service in _several(principal.get("Service"))
+        for each in _several(principal.get(kind))
     ]
 
 

@@ -13,6 +13,7 @@ from orchestration.deploy.account import OWNER
 from orchestration.deploy.aliases.model import Alias
 from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import Logging, LogGroup
+from orchestration.deploy.permissions import AssumedRole
 from orchestration.deploy.sources import SourceFolder
 from orchestration.errors import DeployError
 from orchestration.notices import Template
@@ -238,8 +239,12 @@ class Desired:
     alarms: tuple[Alarm, ...] = ()
     foreign: tuple[ForeignSource, ...] = ()
     """Sources in other accounts, whose owners have to let the roles in."""
+    assumed: tuple[AssumedRole, ...] = ()
+    """Roles that requests are sent as, whose owners have to let the state machine's role in."""
     alias: Alias | None = None
     """The alias that starts runs; ``None``: the state machine itself does."""
+    warnings: tuple[str, ...] = ()
+    """Warnings about what the definition does not hold."""
 
     @property
     def start_arn(self) -> str:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import threading
 from typing import Any, Protocol
 
-from orchestration.execution.clients import keep_copy_source, one_attempt, patience, send
+from orchestration.execution.clients import (
+    assumed,
+    keep_copy_source,
+    one_attempt,
+    patience,
+    send,
+    sign_with,
+)
 from orchestration.execution.driving import MOST_THREADS
 from orchestration.execution.effects import Request, ServiceError
 from orchestration.execution.sending import native, service_error
@@ -28,38 +35,42 @@ class Clients:
         self._session = session
         self._region = region
         self._lock = threading.Lock()
-        self._clients: dict[str, Any] = {}
+        self._clients: dict[tuple[str, str], Any] = {}
 
     def elsewhere(self, region: str) -> Clients:
         """Return clients with the same credentials in a region of their own."""
         return Clients(self._session, region)
 
-    def of(self, service: str) -> Any:
-        """Return the client for a service."""
+    def of(self, service: str, role: str = "") -> Any:
+        """Return the client for a service, which acts as a role if one is assumed."""
+        key = (service, role)
         # Making one changes the session, which threads may not do at the same time.
         with self._lock:
-            if service not in self._clients:
-                self._clients[service] = self._new(service)
-            return self._clients[service]
+            if key not in self._clients:
+                client = self._new(service)
+                if role:
+                    sign_with(client, assumed(self._new("sts"), role))
+                self._clients[key] = client
+            return self._clients[key]
 
     def send(self, request: Request) -> Json:
         """Send a request; once more with new credentials where the old ones have expired.
 
         Raises :class:`~orchestration.execution.effects.ServiceError`.
         """
-        client = self.of(request.service)
+        client = self.of(request.service, request.role)
         try:
             return _sent(client, request)
         except ServiceError as error:
             if not error.expired:
                 raise
-        self._discard(request.service, client)
-        return _sent(self.of(request.service), request)
+        self._discard((request.service, request.role), client)
+        return _sent(self.of(request.service, request.role), request)
 
-    def _discard(self, service: str, client: Any) -> None:
+    def _discard(self, key: tuple[str, str], client: Any) -> None:
         with self._lock:
-            if self._clients.get(service) is client:
-                del self._clients[service]
+            if self._clients.get(key) is client:
+                del self._clients[key]
 
     def _new(self, service: str) -> Any:
         elsewhere = {} if self._region is None else {"region_name": self._region}

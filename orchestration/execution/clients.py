@@ -1,16 +1,22 @@
-"""Clients of AWS: their region, and how each sends a request once and as its step says it."""
+"""Clients of AWS: their region and roles, and how each sends a request once, as the step says."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from orchestration.catalog.partitions import partition_of
 from orchestration.execution import wording
 from orchestration.execution.effects import Request
 
 if TYPE_CHECKING:
     from botocore.config import Config
+
+
+_SESSION: Final = "orchestration"
+"""The name of the sessions of roles: CloudTrail of the role's account shows it."""
+_METHOD: Final = "assume-role"
 
 
 def one_attempt(**options: Any) -> Config:
@@ -41,6 +47,34 @@ def keep_copy_source(client: Any) -> None:
 
     event = "before-parameter-build.s3.CopyObject"
     client.meta.events.unregister(event, handle_copy_source_param)
+
+
+def refresher(sts: Any, role: str) -> Callable[[], Mapping[str, str]]:
+    """Return botocore's function that assumes a role, for credentials that renew themselves."""
+    from botocore.credentials import create_assume_role_refresher
+
+    made = create_assume_role_refresher(sts, {"RoleArn": role, "RoleSessionName": _SESSION})
+    return cast("Callable[[], Mapping[str, str]]", made)
+
+
+def assumed(sts: Any, role: str) -> Any:
+    """Return credentials of a role, which is assumed when a request is first signed with them.
+
+    They are renewed before they expire, so that a wait may last longer than they do.
+    """
+    from botocore.credentials import DeferredRefreshableCredentials
+
+    return DeferredRefreshableCredentials(refresher(sts, role), method=_METHOD)
+
+
+def sign_with(client: Any, credentials: Any) -> None:
+    """Make a client sign its requests with other credentials than its session's."""
+
+    def before_sign(request: Any, **_: object) -> None:
+        signing = request.context.get("signing") or {}
+        request.context["signing"] = {**signing, "request_credentials": credentials}
+
+    client.meta.events.register("before-sign", before_sign)
 
 
 def send(client: Any, request: Request) -> Any:
@@ -76,14 +110,22 @@ def _encoded(value: Any, shape: Any) -> Any:
 def mismatch(pipeline: str, region: str | None, *, place: str, other: str | None) -> str | None:
     """Return why a pipeline can't run in a place of another region; ``None`` where it can.
 
-    A pipeline without a region runs wherever it is started, and a place may leave the region open.
+    A pipeline without a region runs wherever ARNs begin with ``arn:aws:``, as those that it sends
+    do, and a place may leave the region open.
 
     >>> mismatch("digits", "us-west-2", place="the session", other="us-east-1")
     'pipeline digits runs in us-west-2, and the session is for us-east-1; use one for us-west-2, \
 or change the region of the pipeline'
     """
-    if region is None or other is None or region == other:
+    if other is None or region == other:
         return None
+    if region is None:
+        partition = partition_of(other)
+        if partition == partition_of(None):
+            return None
+        return wording.filled(
+            wording.NO_REGION, pipeline=pipeline, place=place, other=other, partition=partition
+        )
     return wording.filled(
         wording.OTHER_REGION, pipeline=pipeline, region=region, place=place, other=other
     )

@@ -31,6 +31,8 @@ class Request:
     operation: str
     """``CreateTrainingJob``."""
     parameters: Mapping[str, Json]
+    role: str = ""
+    """The ARN of the role that is assumed for it; empty: none."""
 
 
 class ServiceError(OrchestrationError, RuntimeError):

@@ -71,7 +71,9 @@ class Job:
 
     def failed(self, error: ServiceError) -> RunError:
         """Return what the refusal of its call fails the step with."""
-        cause = wording.filled(wording.CALL_REFUSED, subject=self.subject, message=error.message)
+        place = wording.place(self.request.service, self.request.parameters)
+        subject = "".join(map(str, (self.subject, *place)))
+        cause = wording.filled(wording.CALL_REFUSED, subject=subject, message=error.message)
         definite = error.lasting and not passes(error, self.call.retry)
         return (RunError if definite else Trouble)(error.code, cause)
 
@@ -80,7 +82,7 @@ class Job:
         parameters = evaluate(operation.request, Own(self.values, self.call.name, own))
         if self.renamed is not None:
             parameters = _renamed(parameters, *self.renamed)
-        return Request(operation.service, operation.name, cast("Mapping[str, Json]", parameters))
+        return requested(operation, parameters, self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +117,14 @@ class Launched:
 def job(call: Call, values: Environment) -> Job:
     """Return a call with its request evaluated."""
     operation = call.operation
-    parameters = cast("Mapping[str, Json]", evaluate(operation.request, values))
-    return Job(call, Request(operation.service, operation.name, parameters), values)
+    return Job(call, requested(operation, evaluate(operation.request, values), values), values)
+
+
+def requested(operation: Operation, parameters: Json, values: Environment) -> Request:
+    """Return an operation's request with its parameters, and the role that is assumed for it."""
+    role = "" if operation.assumes is None else str(evaluate(operation.assumes, values))
+    fields = cast("Mapping[str, Json]", parameters)
+    return Request(operation.service, operation.name, fields, role)
 
 
 def listed(asked: Job, pages: Pages) -> Performance[Outputs]:

@@ -169,8 +169,6 @@ def service_error(error: ClientError | BotoCoreError) -> ServiceError:
         )
     details = error.response.get("Error", {})
     code, message = details.get("Code", ""), details.get("Message", "")
-    if "BucketName" in details:  # S3 has it beside the message of NoSuchBucket.
-        message = f"{message}: {details['BucketName']}"
     status = error.response.get(_METADATA, {}).get("HTTPStatusCode", 0)
     return ServiceError(
         code,

@@ -7,7 +7,7 @@ language around them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from string import Formatter
 from typing import Final, TypeVar
 
@@ -95,6 +95,11 @@ OTHER_REGION: Final = (
     "change the region of the pipeline"
 )
 
+NO_REGION: Final = (
+    "pipeline {pipeline} names no region, so its ARNs are those of partition aws, and {place} is "
+    "for {other} in partition {partition}; give the pipeline `region: {other}`"
+)
+
 INPUT_NOT_OBJECT: Final = "the input is not an object"
 PARAMETER_MISSING: Final = "parameter {name} is missing"
 PARAMETER_TYPE: Final = "parameter {name} is not of type {type}"
@@ -149,6 +154,20 @@ def limit_of_stage(call: Call) -> str:
     """Return the time that a call has together with others of its stage, in words."""
     seconds = 0.0 if call.within is None else call.within.seconds
     return filled(LIMIT_OF_STAGE, seconds=number(seconds), stage=stage_of(call.name))
+
+
+def place(service: str, request: Mapping[str, T]) -> tuple[str | T, ...]:
+    """Return what a request to S3 is about, in pieces, since S3's messages name no object.
+
+    >>> place("s3", {"Bucket": "data", "Prefix": "set/"})
+    (' of s3://', 'data', '/', 'set/')
+    """
+    if service != "s3" or "Bucket" not in request:
+        return ()
+    pieces = (("Bucket", " of s3://"), ("Key", "/"), ("Prefix", "/"), ("CopySource", " from s3://"))
+    return tuple(
+        each for name, before in pieces if name in request for each in (before, request[name])
+    )
 
 
 def number(value: float) -> str:

@@ -20,6 +20,8 @@ class Explanation:
     """A cause as a run tells it."""
     see: tuple[str, ...] = ()
     """Pages of ``docs/`` to read on."""
+    also: tuple[str, ...] = ()
+    """Further names of the same, by which a service or a driver of runs calls it."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the explanation as a JSON object."""
@@ -30,4 +32,5 @@ class Explanation:
             "raised_by": list(self.raised_by),
             "example": self.example,
             "see": list(self.see),
+            "also": list(self.also),
         }

@@ -32,9 +32,11 @@ def markdown(explanation: Explanation, *, docs: str | None = None) -> str:
         f"`docs/{page}`" if docs is None else f"[{_title(page)}]({docs}{page})"
         for page in explanation.see
     )
+    also = ", ".join(f"`{name}`" for name in explanation.also)
     return (
         f"# {explanation.name}\n\n{explanation.happened}\n\n"
-        f"## What to do\n\n{explanation.cure}\n\n"
+        + (f"Also named {also}.\n\n" if also else "")
+        + f"## What to do\n\n{explanation.cure}\n\n"
         f"## Where it comes from\n\nRaised by {origins}. For example:\n\n"
         f"```text\n{explanation.name}: {explanation.example}\n```\n"
         + (f"\nRead on: {further}.\n" if further else "")

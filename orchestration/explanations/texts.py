@@ -16,9 +16,11 @@ SUBJECTS: Final[Mapping[str, str]] = {
     "evaluation": "Evaluations and searches",
     "serving": "Endpoints",
     "aws": "Refusals of AWS",
+    "stepfunctions": "Names that Step Functions gives",
     "commands": "Exceptions, which commands and Python programs end with",
 }
 """The files, in the order of the documentation, each with its heading."""
+_UNDECLARED: Final = "AmazonSageMakerException"
 
 
 @cache
@@ -38,6 +40,7 @@ def subject(name: str) -> Mapping[str, Explanation]:
                 raised_by=tuple(entry["raised_by"]),
                 example=entry["example"],
                 see=tuple(entry["see"]),
+                also=tuple(entry.get("also", ())),
             )
             for error, entry in entries.items()
         }
@@ -52,18 +55,32 @@ def explanations() -> Mapping[str, Explanation]:
     )
 
 
+@cache
+def _by_names() -> Mapping[str, Explanation]:
+    """Return all explanations by the names of the errors, and by their further names."""
+    known = explanations()
+    also = {name: each for each in known.values() for name in each.also}
+    return MappingProxyType({**also, **known})
+
+
 def explained(error: str) -> Explanation | None:
     """Return the explanation of an error, ``None`` where there is none.
 
     Step Functions puts an integration's name before AWS's, and AWS ends some in ``Exception``:
-    ``Sns.AccessDeniedException`` and ``AccessDenied`` are one.
+    ``Sns.AccessDeniedException`` and ``AccessDenied`` are one. An error that a service's model does
+    not declare has the service's own name there: ``S3.S3Exception``.
 
     >>> explained("S3.NoSuchBucketException").name
     'NoSuchBucket'
+    >>> explained("S3.S3Exception").name
+    'AmazonSageMakerException'
     """
-    known = explanations()
+    known = _by_names()
     if error in known:
         return known[error]
-    plain = error.rpartition(".")[2].removesuffix("Exception")
+    service, _, name = error.rpartition(".")
+    plain = name.removesuffix("Exception")
+    if service and plain == service:
+        return known[_UNDECLARED]
     # An execution that was ended from outside has only its status: ``ABORTED``.
     return known.get(plain) or known.get(f"{plain}Exception") or known.get(error.capitalize())

@@ -127,6 +127,9 @@ class Operation:
     reads: Tree = None
     """The S3 URI of the prefix that the role which it hands on reads, where no field of the request
     names it."""
+    assumes: Tree = None
+    """The ARN of the role that its caller assumes for this request alone, maybe of another
+    account."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

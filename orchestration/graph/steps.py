@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from orchestration.errors import Problem
 from orchestration.expressions import Json, Tree
 from orchestration.graph.calls import (
     Adopt,
@@ -277,6 +278,8 @@ class Workflow:
     """Needs of the role that runs it beyond calling the steps' operations, by stage."""
     origin: Sequence[Mapping[str, Any]] = field(default=(), compare=False, repr=False)
     """The data of the file that it was read from, and that of its lock file, where it was."""
+    unwritten: Sequence[Problem] = field(default=(), compare=False, repr=False)
+    """The reasons for which a pipeline of Python has no such data, where it was to have some."""
 
     @property
     def overlapping(self) -> Overlap:

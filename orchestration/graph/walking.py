@@ -103,7 +103,10 @@ def trees(step: Step) -> Iterator[Tree]:
 
 
 def _trees_of_call(call: Call) -> Iterator[Tree]:
-    yield from (operation.request for operation in operations(call))
+    for operation in operations(call):
+        yield operation.request
+        if operation.assumes is not None:
+            yield operation.assumes
     yield from (c.fallback.label for c in candidates(call) if c.fallback is not None)
     if call.failure is not None:
         yield call.failure.remedy
@@ -191,7 +194,7 @@ def rewrite(  # noqa: C901 - one arm for each kind of step
 
 def _rewrite_call(call: Call, tree: Callable[[Any], Any]) -> Call:
     def operation(old: Operation) -> Operation:
-        also = {"decrypts": tree(old.decrypts), "reads": tree(old.reads)}
+        also = {name: tree(getattr(old, name)) for name in ("decrypts", "reads", "assumes")}
         return replace(old, request=tree(old.request), **also)
 
     def stop(old: Operation | None) -> Operation | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,18 +13,24 @@ from orchestration.importing.renderings import from_rendering
 from orchestration.importing.sagemaker_pipelines import from_definition, is_definition
 from orchestration.importing.state_machines import from_state_machine
 from orchestration.importing.training_jobs import from_request
+from orchestration.stages.kinds import StageSource
 
 
 def from_data(
-    data: Mapping[str, Any], *, name: str | None = None, file: str = "imported"
+    data: Mapping[str, Any],
+    *,
+    name: str | None = None,
+    file: str = "imported",
+    stages: Iterable[StageSource] = (),
 ) -> Imported:
     """Return the pipeline that does what a request or a definition does.
 
-    ``file`` names a pipeline whose definition has no name. Raises
+    ``file`` names a pipeline whose definition has no name; ``stages`` are kinds of stages that a
+    definition of ours may hold beside the package's own. Raises
     :class:`~orchestration.errors.PipelineError` where the data is nothing that can be imported.
     """
     try:
-        return _imported(data, name, file)
+        return _imported(data, name, file, stages)
     except OrchestrationError:
         raise
     except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
@@ -32,19 +38,24 @@ def from_data(
         raise PipelineError([Problem("", text)]) from error
 
 
-def _imported(data: Mapping[str, Any], name: str | None, file: str) -> Imported:
+def _imported(
+    data: Mapping[str, Any], name: str | None, file: str, stages: Iterable[StageSource]
+) -> Imported:
     if is_definition(data):
         return from_definition(data, name=name, file=file)
     if "StartAt" in data:
-        return _machine(data, name, file)
+        return _machine(data, name, file, stages)
     if isinstance(data.get("definition"), str) and "stateMachineArn" in data:
-        return _machine(json.loads(data["definition"]), name, str(data.get("name", file)))
+        file = str(data.get("name", file))
+        return _machine(json.loads(data["definition"]), name, file, stages)
     return from_request(data, name=name)
 
 
-def _machine(data: Mapping[str, Any], name: str | None, file: str) -> Imported:
+def _machine(
+    data: Mapping[str, Any], name: str | None, file: str, stages: Iterable[StageSource]
+) -> Imported:
     """Return the pipeline that a state machine carries, or one that does the same."""
-    own = from_rendering(data)
+    own = from_rendering(data, stages=stages)
     if isinstance(own, Imported):
         return own if name is None else replace(own, description={**own.description, "name": name})
     read = from_state_machine(data, name=name, file=file)

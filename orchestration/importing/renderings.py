@@ -13,9 +13,12 @@ from orchestration.errors import OrchestrationError
 from orchestration.importing.imported import Imported, Note
 from orchestration.pipeline import Pipeline
 from orchestration.pipeline.yaml import parsed
+from orchestration.stages.kinds import StageSource
 
 
-def from_rendering(definition: Mapping[str, Any]) -> Imported | Note | None:
+def from_rendering(
+    definition: Mapping[str, Any], *, stages: Iterable[StageSource] = ()
+) -> Imported | Note | None:
     """Return the pipeline that a definition carries; none where it carries none.
 
     A note says why the one that it carries cannot be rendered here.
@@ -25,7 +28,7 @@ def from_rendering(definition: Mapping[str, Any]) -> Imported | Note | None:
         return None
     try:
         pipeline, lock = (parsed(text, Path("Comment")) for text in carried)
-        again = _rendered(carried[0], lock)
+        again = _rendered(carried[0], lock, stages)
     except (AttributeError, KeyError, TypeError, ValueError, OrchestrationError) as error:
         return Note("Comment", f"holds a pipeline that can't be read here, and is not: {error}")
     if definition == again:
@@ -37,12 +40,14 @@ def from_rendering(definition: Mapping[str, Any]) -> Imported | Note | None:
     return Imported(pipeline, (Note("States", text), *_changes(again, definition)))
 
 
-def _rendered(text: str, lock: Mapping[str, Any]) -> Mapping[str, Any]:
+def _rendered(
+    text: str, lock: Mapping[str, Any], stages: Iterable[StageSource]
+) -> Mapping[str, Any]:
     """Render a pipeline again, in a folder without its code."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "pipeline.yaml"
         file.write_text(text, encoding="utf-8")
-        return stepfunctions.render(Pipeline.load(file, lock=lock).lower())
+        return stepfunctions.render(Pipeline.load(file, stages=stages, lock=lock).lower())
 
 
 def _changes(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[Note]:

@@ -34,10 +34,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from orchestration.local.account.records import Fault, RecordedCall
+    from orchestration.local.policies.deciding import Access
     from orchestration.local.processes.environment import refuse_real_aws
     from orchestration.local.server.embedded import EmbeddedAws
 
 _MODULES = {
+    "Access": "policies.deciding",
     "EmbeddedAws": "server.embedded",
     "Fault": "account.records",
     "RecordedCall": "account.records",
@@ -57,4 +59,4 @@ def __getattr__(name: str) -> object:
     return value
 
 
-__all__ = ["EmbeddedAws", "Fault", "RecordedCall", "refuse_real_aws"]
+__all__ = ["Access", "EmbeddedAws", "Fault", "RecordedCall", "refuse_real_aws"]

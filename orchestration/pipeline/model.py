@@ -134,6 +134,21 @@ class Pipeline(Description):
             object.__setattr__(self, "_workflow", self._lowered())
             return self._workflow
 
+    def carried(self) -> Workflow:
+        """Return the workflow as it is rendered for others, with the data of the pipeline's file.
+
+        A pipeline of Python has what :meth:`to_yaml` writes, or the problems of that.
+        """
+        from orchestration.pipeline.writing import origin
+
+        workflow = self.lower()
+        if workflow.origin:
+            return workflow
+        try:
+            return replace(workflow, origin=origin(self, type(self).parse))
+        except PipelineError as error:
+            return replace(workflow, unwritten=error.problems)
+
     def _lowered(self) -> Workflow:
         try:
             return lower(self)

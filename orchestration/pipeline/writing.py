@@ -15,6 +15,7 @@ from orchestration.errors import PipelineError, Problem
 from orchestration.expressions.conditions import written_condition
 from orchestration.pipeline.afterwards.sections import SECTIONS, placed
 from orchestration.pipeline.description import Description
+from orchestration.pipeline.nesting.paths import without_machine
 from orchestration.pipeline.yaml import dumped, parsed
 from orchestration.refs import Expression
 from orchestration.stages import Stage
@@ -36,6 +37,27 @@ def written(pipeline: Description, folder: Path | None, read: _Read) -> str:
     `folder` is where the file will lie: paths of code become relative to it, and code that is
     still as it was goes without its digest. What `read` makes of the text is compared.
     """
+    data, kinds = _exact(pipeline, read)
+    if folder is not None:
+        data = _Writer(folder.resolve()).pipeline(pipeline)
+    return _heading(kinds) + dumped(data)
+
+
+def origin(pipeline: Description, read: _Read) -> tuple[dict[str, Any], ...]:
+    """Return what definitions hold of a pipeline of Python: the data of a file and its lock file.
+
+    Code has its digest and the last name of its folder. Programs that stand in for images are left
+    out: they are this machine's, and AWS never hears of them. Raises what :func:`written` does.
+    """
+    data, _ = _exact(pipeline, read)
+    for section in SECTIONS:
+        for stage in data.get(section, {}).values():
+            stage.pop("local", None)
+    return without_machine(data), {"sources": {}}
+
+
+def _exact(pipeline: Description, read: _Read) -> tuple[dict[str, Any], list[type[Stage]]]:
+    """Return a pipeline's data, and the classes of stages that must be named with it."""
     exact = _Writer(None)
     data = exact.pipeline(pipeline)
     kinds, wrong = _foreign(pipeline.every_stage)
@@ -45,9 +67,7 @@ def written(pipeline: Description, folder: Path | None, read: _Read) -> str:
         wrong = list(_lost(pipeline, again))
     if wrong:
         raise PipelineError(placed(wrong, {name: getattr(pipeline, name) for name in SECTIONS}))
-    if folder is not None:
-        data = _Writer(folder.resolve()).pipeline(pipeline)
-    return _heading(kinds) + dumped(data)
+    return data, kinds
 
 
 def stage_data(stage: Stage) -> dict[str, Any]:

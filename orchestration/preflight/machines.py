@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from orchestration.preflight.requests import Request, known
@@ -61,10 +61,16 @@ def machines(request: Request) -> Iterator[Machines]:
         case "CreateEndpointConfig":
             for field in ("ProductionVariants", "ShadowProductionVariants"):
                 for number, _ in enumerate(request.at(field) or ()):
-                    path = (field, number)
-                    yield from _group(
-                        request, path, "endpoint usage", 1, count="InitialInstanceCount"
-                    )
+                    yield from _hosting(request, (field, number))
+
+
+def _hosting(request: Request, path: tuple[str | int, ...]) -> Iterator[Machines]:
+    count, usage = "InitialInstanceCount", "endpoint usage"
+    yield from _group(request, path, usage, 1, count=count)
+    for number, _ in enumerate(request.at(*path, "InstancePools") or ()):
+        pool = (*path, "InstancePools", number)
+        for each in _group(request, pool, usage, 1, choice=True):
+            yield replace(each, count=_whole(known(request.at(*path, count)), 1))
 
 
 def _training(request: Request, inside: tuple[str | int, ...], at_once: int) -> Iterator[Machines]:

@@ -29,6 +29,8 @@ class Request:
     operation: Operation
     values: Mapping[str, Any]
     """The request; text that only a run knows has :data:`~.patterns.ANY` in it."""
+    role: str = ""
+    """The ARN of the role that is assumed for it; empty: none."""
     turn: int = 0
     """0 for a step's own request, n for its n-th alternative."""
     turns: int = 1
@@ -89,6 +91,7 @@ def _of_graph(graph: Graph, known_now: Known, at_once: int) -> Iterator[Request]
                     step=step.name,
                     operation=candidate.operation,
                     values=values,
+                    role=pattern(candidate.operation.assumes, known_now),
                     turn=turn,
                     turns=len(every),
                     at_once=at_once,

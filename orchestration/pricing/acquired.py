@@ -1,19 +1,20 @@
-"""The dollars of what a run has acquired beside its jobs, for the time that it had it."""
+"""The dollars of what a run has acquired beside its jobs, for the time that it has had it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from orchestration.expressions import Json
-from orchestration.graph import Call, Guarded, Workflow, all_steps
+from orchestration.graph import Call, Guarded, Workflow, all_steps, stage_of
 from orchestration.pricing import services
 from orchestration.pricing.assumptions import Assumptions
 from orchestration.pricing.endpoints import CREATES, Endpoints
 from orchestration.pricing.estimating import known_of
-from orchestration.pricing.knowing import Known, Times
-from orchestration.pricing.lines import Line
+from orchestration.pricing.knowing import Known, Times, times
+from orchestration.pricing.lines import HOURS_A_MONTH, Line
 
 Spans = Mapping[str, tuple[datetime | None, datetime | None]]
 """Start and end of steps, by their names; no end unless they succeeded."""
@@ -32,6 +33,78 @@ def acquired(
         if isinstance(guard, Guarded)
         for line in _of_guard(guard, known, endpoints, _hours(guard, spans, at))
     ]
+
+
+def standing(
+    workflow: Workflow,
+    region: str,
+    parameters: Mapping[str, Json],
+    since: Mapping[str, datetime],
+    at: datetime,
+) -> list[Line]:
+    """Return the lines of endpoints that outlive the run; `at`: now, or the run's end.
+
+    `since`: the end of each stage that has deployed one.
+    """
+    known = known_of(workflow, region, parameters, Assumptions())
+    endpoints = Endpoints(workflow.graph)
+    return [
+        _lived(_for_hours(line, (at - since[line.stage]) / timedelta(hours=1)))
+        for call in all_steps(workflow.graph)
+        if isinstance(call, Call) and stage_of(call.name) in since
+        for line in endpoints.monthly(call, known, Times())
+    ]
+
+
+class Timed(Protocol):
+    """A step of a run, with its times."""
+
+    @property
+    def step(self) -> str:
+        """Its name."""
+
+    @property
+    def state(self) -> str:
+        """``succeeded``, or how else it stands."""
+
+    @property
+    def started(self) -> datetime | None:
+        """Its start, if it has one."""
+
+    @property
+    def ended(self) -> datetime | None:
+        """Its end, if it has one."""
+
+
+def of_run(
+    workflow: Workflow, region: str, parameters: Mapping[str, Json], steps: Sequence[Timed]
+) -> list[Line]:
+    """Return the lines of file systems and endpoints of a run that has ended, until its end."""
+    ends = {each.step: each.ended for each in steps if each.ended and each.state == "succeeded"}
+    if not ends:
+        return []
+    at = max(each.ended for each in steps if each.ended)
+    spans = {each.step: (each.started, ends.get(each.step)) for each in steps}
+    failed = {stage_of(each.step) for each in steps if each.state == "failed"}
+    since: dict[str, datetime] = {}
+    for name, end in ends.items():
+        stage = stage_of(name)
+        if stage not in failed:
+            since[stage] = max(end, since.get(stage, end))
+    given = (workflow, region, parameters)
+    return [*acquired(*given, spans, at), *standing(*given, since, at)]
+
+
+def deploying(workflow: Workflow) -> frozenset[str]:
+    """Return the stages that leave an endpoint."""
+    return Endpoints(workflow.graph).stages
+
+
+def _for_hours(line: Line, hours: float) -> Line:
+    share = max(0.0, hours) / HOURS_A_MONTH
+    what = line.what.replace("endpoint,", "endpoint that runs on,", 1)
+    expected = times(line.expected, share)
+    return replace(line, what=what, expected=expected, most=expected, period="run")
 
 
 def _of_guard(guard: Guarded, known: Known, endpoints: Endpoints, hours: float) -> Iterator[Line]:

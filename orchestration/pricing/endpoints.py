@@ -60,6 +60,11 @@ class Endpoints:
             if any(_same(config, call.operation.request.get(_CONFIG)) for call in standing)
         ]
 
+    @property
+    def stages(self) -> frozenset[str]:
+        """The stages whose endpoints stay after a run."""
+        return frozenset(stage_of(config.name) for config in self._standing)
+
     def monthly(self, config: Call, known: Known, often: Times) -> Iterator[Line]:
         """Yield the lines of the endpoint that stays after a run, if a configuration is its own."""
         if config not in self._standing:
@@ -70,15 +75,14 @@ class Endpoints:
                 lines = _serverless(stage, variant["ServerlessConfig"], known)
             else:
                 alone = len(_variants(config)) == 1
-                lines = iter((self._instances(stage, variant, known, alone=alone),))
+                lines = self._instances(stage, variant, known, alone=alone)
             for line in lines:
                 quantity = often * Times(line.expected, line.most)
                 yield replace(line, expected=quantity.expected, most=quantity.most)
 
     def _instances(
         self, stage: str, variant: Mapping[str, Any], known: Known, *, alone: bool
-    ) -> Line:
-        kind = known.text(variant.get("InstanceType"))
+    ) -> Iterator[Line]:
         count = known.number(variant.get("InitialInstanceCount"))
         often, notes = Times(count, count), ["each hour of the month"]
         managed = variant.get("ManagedInstanceScaling")
@@ -89,16 +93,17 @@ class Endpoints:
         if target is not None and (alone or self._is_scaled(stage, variant, target)):
             often = self._scaled(stage, target, known)
             notes.append("expected the fewest, at most the most instances of its scaling")
-        return Line(
-            stage=stage,
-            what=f"endpoint, {_range(often)} x {kind or '?'}",
-            rate=None if kind is None else instance_rate(kind, known),
-            expected=times(often.expected, HOURS_A_MONTH),
-            most=times(often.most, HOURS_A_MONTH),
-            period="month",
-            lacks=_lacks(kind, known),
-            notes=tuple(notes),
-        )
+        for kind, share in _shares(variant, often, known):
+            yield Line(
+                stage=stage,
+                what=f"endpoint, {_range(often)} x {kind or '?'}",
+                rate=None if kind is None else instance_rate(kind, known),
+                expected=times(share.expected, HOURS_A_MONTH),
+                most=times(share.most, HOURS_A_MONTH),
+                period="month",
+                lacks=_lacks(kind, known),
+                notes=tuple(notes),
+            )
 
     def _is_scaled(self, stage: str, variant: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
         endpoint, name = self._names.get(stage, ""), str(variant.get("VariantName"))
@@ -126,7 +131,6 @@ class Endpoints:
             if not _same(config, name):
                 continue
             for variant in _variants(config):
-                kind = known.text(variant.get("InstanceType"))
                 count = known.number(variant.get("InitialInstanceCount"))
                 if "ServerlessConfig" in variant:
                     continue  # A few requests.
@@ -135,15 +139,35 @@ class Endpoints:
                     if lived is None
                     else Times(times(lived, count), times(lived, count))
                 )
-                yield Line(
-                    stage=stage_of(guard.name),
-                    what=f"temporary endpoint, {_range(Times(count, count))} x {kind or '?'}",
-                    rate=None if kind is None else instance_rate(kind, known),
-                    expected=quantity.expected,
-                    most=quantity.most,
-                    lacks=_lacks(kind, known),
-                    notes=("without its creation",),
-                )
+                for kind, share in _shares(variant, quantity, known):
+                    yield Line(
+                        stage=stage_of(guard.name),
+                        what=f"temporary endpoint, {_range(Times(count, count))} x {kind or '?'}",
+                        rate=None if kind is None else instance_rate(kind, known),
+                        expected=share.expected,
+                        most=share.most,
+                        lacks=_lacks(kind, known),
+                        notes=("without its creation",),
+                    )
+
+
+def _shares(
+    variant: Mapping[str, Any], quantity: Times, known: Known
+) -> Iterator[tuple[str | None, Times]]:
+    """Yield the instance types of a variant that are paid: the first as expected, the dearest."""
+    pools = variant.get("InstancePools") or [variant]
+    kinds = [known.text(pool.get("InstanceType")) for pool in pools]
+    first, dearest = kinds[0], max(kinds, key=lambda kind: _hourly(kind, known))
+    if first == dearest:
+        yield first, quantity
+        return
+    yield first, Times(quantity.expected, 0.0)
+    yield dearest, Times(0.0, quantity.most)
+
+
+def _hourly(kind: str | None, known: Known) -> float:
+    found = None if kind is None else instance_rate(kind, known)
+    return float("inf") if found is None else found.usd
 
 
 def _serverless(stage: str, config: Mapping[str, Any], known: Known) -> Iterator[Line]:

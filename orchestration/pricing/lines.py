@@ -66,7 +66,7 @@ class Line:
             "what": self.what,
             "per": self.period,
             "quantity": {"expected": self.expected, "most": self.most},
-            "price": None if self.rate is None else asdict(self.rate),
+            "price": None if self.rate is None else {**asdict(self.rate), "read": self.rate.read},
             "expected_usd": self.expected_usd,
             "most_usd": self.most_usd,
             "lacks": self.lacks,

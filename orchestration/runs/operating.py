@@ -23,8 +23,8 @@ class Listed:
     name: str
     """The name that commands take: ``digits:0f5b7f0e-…``, or ``digits/friday`` on Airflow."""
     status: str
-    """As the service calls it: ``SUCCEEDED``, or ``success`` on Airflow. ``SKIPPED``: the execution
-    has ended for another one (``overlap``)."""
+    """As the service calls it: ``SUCCEEDED``, or ``success`` on Airflow. ``SKIPPED``, ``skipped``
+    on Airflow: it has ended for another one (``overlap``)."""
     started: datetime.datetime | None
     """``None`` while it is queued."""
     ended: datetime.datetime | None

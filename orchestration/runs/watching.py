@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from orchestration.direct.stages import RunState, StageState, own_steps, stage_state
 from orchestration.execution.reading.metrics import final_metrics
-from orchestration.pricing import Sum
-from orchestration.pricing.acquired import acquired
+from orchestration.pricing import Line, Sum
+from orchestration.pricing.acquired import acquired, deploying, standing
 from orchestration.pricing.billed import of_job
 from orchestration.runs.jobs import Job, Jobs
 from orchestration.runs.logs import Logs
@@ -73,8 +73,8 @@ class Snapshot:
     cause: str
     stages: tuple[StageView, ...]
     usd: float
-    """The dollars that jobs, file systems and temporary endpoints cost so far, as far as their
-    prices are known."""
+    """The dollars that jobs, file systems and endpoints cost so far, as far as their prices are
+    known: an endpoint that outlives the run, from its deployment to the end of the run."""
     unpriced: tuple[str, ...]
     """The jobs, and other things, that ``usd`` leaves out."""
     besides: tuple[str, ...] = ()
@@ -137,6 +137,7 @@ class Watch:
         self._lines = lines
         self._stages = [stage.name for stage in jobs.pipeline.every_stage]
         self._workflow = jobs.pipeline.lower()
+        self._deploying = deploying(self._workflow)
         self._known: dict[str, _Known] = {}
 
     def look(self) -> Snapshot:
@@ -147,13 +148,15 @@ class Watch:
         at = datetime.datetime.now(datetime.UTC)
         views = {job.name: self._view(job, at) for job in jobs}
         known = [view.usd for view in views.values() if view.usd is not None]
-        # What was not deleted is still there.
-        spans = {
-            step.step: (step.started, step.ended if step.state == "succeeded" else None)
-            for step in progress.steps
-        }
-        besides = acquired(
-            self._workflow, self._region, progress.parameters, spans, progress.ended or at
+        stages = tuple(
+            _stage(
+                name, progress, [views[job.name] for job in jobs if job.stage == name], self._lines
+            )
+            for name in self._stages
+        )
+        besides = self._besides(progress, stages, progress.ended or at)
+        doubtful = sorted(
+            self._deploying & {each.name for each in stages if each.state == "failed"}
         )
         return Snapshot(
             pipeline=self._jobs.pipeline.name,
@@ -164,22 +167,29 @@ class Watch:
             ended=progress.ended,
             error=progress.error,
             cause=progress.cause,
-            stages=tuple(
-                _stage(
-                    name,
-                    progress,
-                    [views[job.name] for job in jobs if job.stage == name],
-                    self._lines,
-                )
-                for name in self._stages
-            ),
+            stages=stages,
             usd=sum(known) + sum(line.expected_usd or 0.0 for line in besides),
             unpriced=(
                 *(name for name, view in views.items() if view.usd is None),
                 *(line.what for line in besides if line.expected_usd is None),
+                *(f"the endpoint of {name}, if it stands" for name in doubtful),
             ),
             besides=tuple(line.what for line in besides if line.expected_usd is not None),
         )
+
+    def _besides(
+        self, progress: Progress, stages: Sequence[StageView], at: datetime.datetime
+    ) -> list[Line]:
+        # What was not deleted is still there.
+        spans = {
+            step.step: (step.started, step.ended if step.state == "succeeded" else None)
+            for step in progress.steps
+        }
+        deployed = {
+            each.name: each.ended for each in stages if each.state == "succeeded" and each.ended
+        }
+        given = (self._workflow, self._region, progress.parameters)
+        return [*acquired(*given, spans, at), *standing(*given, deployed, at)]
 
     def _view(self, job: Job, at: datetime.datetime) -> JobView:
         known = self._read(job)

@@ -19,19 +19,20 @@ from orchestration.stages.endpoints import code, sharing, variants
 from orchestration.stages.endpoints.alarms import Watch
 from orchestration.stages.endpoints.applying import Applying
 from orchestration.stages.endpoints.cases import SmokeTest
-from orchestration.stages.endpoints.checking import Checking
+from orchestration.stages.endpoints.checking import CheckedEndpoint, Checking
 from orchestration.stages.endpoints.fields import DeploymentFields, DeploymentRequests
 from orchestration.stages.endpoints.making import Made
 from orchestration.stages.endpoints.pruning import Pruning
 from orchestration.stages.endpoints.states import States
 from orchestration.stages.endpoints.trials import Trying
 from orchestration.stages.endpoints.updates import EndpointUpdate
-from orchestration.stages.hosting import hosted
+from orchestration.stages.hosting import combining
 from orchestration.stages.hosting.components import InferenceComponent
 from orchestration.stages.hosting.fields import Asynchronous
 from orchestration.stages.hosting.hosted import Hosted
 from orchestration.stages.hosting.queueing import Queued
 from orchestration.stages.hosting.scaling import Scaling
+from orchestration.stages.hosting.states import NAME as COMPONENT_NAME
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.registry import packages
 from orchestration.stages.stage import SAMPLE, Context, Fragment
@@ -88,7 +89,7 @@ class Deployment(DeploymentFields):
         yield from packages.problems(self)
         yield from code.problems(self)
         yield from code.combined(self)
-        yield from hosted.problems(self)
+        yield from combining.problems(self)
         if self.update is not None:
             component = self.inference_component
             moved = self.instance_count if component is None else component.copies
@@ -146,7 +147,8 @@ class Deployment(DeploymentFields):
             steps += scaling.steps((steps[-1].name,))
             permissions += scaling.permissions
         if self.update is not None and self.update.trial is not None and self.update.trial.after:
-            steps += Checking(made, self.update.trial.cases).steps((steps[-1].name,))
+            check = Checking(made, self.update.trial.cases, CheckedEndpoint(made))
+            steps += check.steps((steps[-1].name,))
         if context.tags and self.update is not None:
             steps.append(states.tagged((steps[-1].name,)))
         if self.smoke_test is not None:
@@ -174,13 +176,21 @@ class Deployment(DeploymentFields):
             "inference_component": own.name,
             **packages.outputs(self),
         }
+        permissions = (*packages.needs(self), *(() if watch is None else watch.permissions))
+        if component.autoscaling is not None:
+            steps += component.autoscaling.steps(self.name, own.name, (steps[-1].name,))
+            permissions += component.autoscaling.permissions(own.name)
         if made.context.tags:
             steps.append(States(made).tagged((steps[-1].name,)))
         if self.smoke_test is not None:
-            where: dict[str, Tree] = {"InferenceComponentName": own.name}
+            where: dict[str, Tree] = {COMPONENT_NAME: own.name}
             steps.append(self._invoke(made.endpoint, self.smoke_test, steps[-1].name, where))
             values["answer"] = Result(steps[-1].name, "answer")
-        return Fragment(steps=tuple(steps), outputs=values, permissions=packages.needs(self))
+        if own.update.keep is not None:
+            alarms = () if own.update.alarms is None else own.update.alarms.made
+            pruning = Pruning(made, own.update.keep, alarms, ("Model",))
+            steps += pruning.steps((steps[-1].name,))
+        return Fragment(steps=tuple(steps), outputs=values, permissions=permissions)
 
     def _before(self, made: Made, states: States, watch: Watch | None) -> tuple[Step, ...]:
         """Return the steps before the endpoint is created or updated."""
@@ -189,6 +199,7 @@ class Deployment(DeploymentFields):
             found = made.found(())
             return *found, made.model(_last([*found])), config, states.look((config.name,))
         steps: list[Step] = list(() if watch is None else watch.usable())
+        steps += self.update.possible(f"{self.name}.parts", self.instance_count, _last(steps))
         steps += made.found(_last(steps))
         if self.update.while_busy == "refuse":
             steps.append(states.busy(_last(steps)))
@@ -210,13 +221,21 @@ class Deployment(DeploymentFields):
     def _watch(self, made: Made) -> Watch | None:
         if self.update is None or self.update.alarms is None:
             return None
+        dimensions: dict[str, Tree] = {
+            "EndpointName": made.endpoint,
+            "VariantName": made.variant,
+            # The new instances only: what the old ones answer does not count.
+            "EndpointConfigName": made.name,
+        }
+        if self.inference_component is not None:
+            # A component's metrics do not tell new copies from old ones.
+            dimensions = {COMPONENT_NAME: made.component}
         return Watch(
             stage=self.name,
             alarms=self.update.alarms,
             prefix=made.prefix,
-            endpoint=made.endpoint,
             config=made.name,
-            variant=made.variant,
+            dimensions=dimensions,
             tags=made.context.tag_list(self.name),
         )
 

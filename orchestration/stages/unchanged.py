@@ -30,6 +30,14 @@ MOST_PAGES: Final = 1000
 MOST_PAGES_OF_THREE: Final = 300
 """Of each listing of a stage that lists its source, and its destination before and after."""
 _NONE: Final = {"body": ""}
+ABSENT: Final = (
+    ErrorPattern("NoSuchKey"),
+    # The answer to who may not list the bucket.
+    ErrorPattern("AccessDenied", "s3:ListBucket"),
+)
+"""The errors of a request for an object that does not exist."""
+WRITTEN_BEFORE: Final = ErrorPattern("PreconditionFailed", "pre-conditions you specified")
+"""The error of a request to write an object only where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,11 +173,7 @@ def _recorded(name: str, uri: Expression[str], *, after: tuple[str, ...]) -> Cal
         name=name,
         operation=Operation("s3", "GetObject", _place(uri)),
         outputs={"body": Output(("Body",), kind="string", default="")},
-        recoveries=(
-            Recovery(ErrorPattern("NoSuchKey"), _NONE),
-            # The answer to who may not list the bucket.
-            Recovery(ErrorPattern("AccessDenied", "s3:ListBucket"), _NONE),
-        ),
+        recoveries=tuple(Recovery(error, _NONE) for error in ABSENT),
         after=after,
     )
 

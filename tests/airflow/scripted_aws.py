@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import threading
 import time
@@ -42,6 +43,10 @@ class ScriptedAws:
     file_systems: dict[str, list[str]] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
     """File systems by the token that they were asked for with."""
+    sessions: list[float] = field(default_factory=list)
+    """The seconds that the next sessions of roles last; the others last an hour."""
+    signers: list[tuple[str, str]] = field(default_factory=list)
+    """Every operation, with the access key that signed it."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> ScriptedAws:
@@ -67,7 +72,8 @@ class ScriptedAws:
         self.watcher = None
         script = (self.jobs, self.statuses, self.objects, self.file_systems, self.tokens, self.tags)
         self.created.clear()
-        for kept in (self.calls, self.looks, self.faults, self.reasons, self.refusals, *script):
+        told = (self.calls, self.looks, self.signers, self.sessions)
+        for kept in (*told, self.faults, self.reasons, self.refusals, *script):
             kept.clear()
 
     def count(self) -> Counter[str]:
@@ -136,6 +142,17 @@ class ScriptedAws:
         page = [{"TrainingJobName": n, "TrainingJobArn": f"{arn}{n}"} for n in running]
         return 200, {"TrainingJobSummaries": page}
 
+    def _AssumeRole(self, request: dict[str, Any]) -> Answer:
+        seconds = self.sessions.pop(0) if self.sessions else 3600
+        expires = datetime.datetime.fromtimestamp(time.time() + seconds, datetime.UTC)
+        fields = {
+            "AccessKeyId": f"session-{len(self.of('AssumeRole'))}",
+            "SecretAccessKey": "secret",
+            "SessionToken": "token",
+            "Expiration": expires.isoformat(),
+        }
+        return 200, {"Credentials": "".join(f"<{k}>{v}</{k}>" for k, v in fields.items())}
+
     def _Publish(self, request: dict[str, Any]) -> Answer:
         return 200, {"MessageId": "1"}
 
@@ -178,12 +195,15 @@ class ScriptedAws:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 target = self.headers["X-Amz-Target"]
+                key = self.headers["Authorization"].partition("Credential=")[2].partition("/")[0]
                 if target is None:
                     form = dict(parse_qsl(body.decode()))
                     status, answer = aws.answer(form["Action"], form)
                     self._send_text(status, _xml(form["Action"], answer))
                 else:
-                    self._send(*aws.answer(target.rpartition(".")[2], json.loads(body)))
+                    operation = target.rpartition(".")[2]
+                    aws.signers.append((operation, key))
+                    self._send(*aws.answer(operation, json.loads(body)))
 
             def do_GET(self) -> None:
                 uri = "s3:/" + unquote(urlsplit(self.path).path)

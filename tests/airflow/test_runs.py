@@ -260,8 +260,8 @@ def test_a_loop_keeps_to_its_width(run: Run, aws: ScriptedAws) -> None:
                 active | {task.map_index} if task.state != "success" else active - {task.map_index}
             )
             widths.append(len(active))
-    # A local Airflow runs tasks one at a time, and those of a loop do not defer before 3.2.2.
-    assert max(widths) == (2 if versions.COUNTS_DEFERRED else 1)
+    # Before 3.2.2 those of a loop do not defer; a local Airflow runs one, and may have queued one.
+    assert max(widths) in ((2,) if versions.COUNTS_DEFERRED else (1, 2))
 
 
 def test_a_branch_can_fail_the_run(run: Run, aws: ScriptedAws) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,7 @@ from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import GetTaskStates, TaskStatesResult
 
 from orchestration.airflow import versions
+from orchestration.airflow.clients import Clients
 from orchestration.airflow.triggers import FollowTrigger
 from orchestration.airflow.watches import watch_to_json
 from orchestration.execution.effects import Request, Watch
@@ -94,6 +96,38 @@ def test_a_poll_that_is_throttled_is_polled_again(aws: ScriptedAws) -> None:
     aws.faults.append(("DescribeTrainingJob", 400, "ExpiredTokenException", False))
     assert "outputs" in fired(trigger())["train.job-1"]
     assert aws.count() == {"DescribeTrainingJob": 9}
+
+
+ROLE = "arn:aws:iam::444455556666:role/registry"
+
+
+def as_role(watched: Watch) -> Watch:
+    return replace(watched, poll=replace(watched.poll, role=ROLE))
+
+
+@pytest.mark.parametrize("asks", ["the triggerer", "a worker"])
+def test_a_role_is_assumed_again_before_its_session_ends(aws: ScriptedAws, asks: str) -> None:
+    aws.jobs["job-1"] = ["InProgress", "InProgress", "Completed"]
+    # Credentials are renewed from ten minutes before their end on.
+    aws.sessions += [60, 3600]
+    watched = as_role(watch())
+    if asks == "a worker":
+        clients = Clients(CONNECTION)
+        for _ in range(3):
+            clients.send(watched.poll)
+    else:
+        written = json.dumps([watch_to_json(watched)])
+        fired(FollowTrigger(watches=written, connection=CONNECTION))
+    assert [request["RoleArn"] for request in aws.of("AssumeRole")] == [ROLE, ROLE]
+    assert [key for _, key in aws.signers] == ["session-1", "session-2", "session-2"]
+
+
+def test_a_role_that_may_not_be_assumed_ends_it(aws: ScriptedAws) -> None:
+    aws.faults.append(("AssumeRole", 403, "AccessDenied", False))
+    written = json.dumps([watch_to_json(as_role(watch()))])
+    ended = fired(FollowTrigger(watches=written, connection=CONNECTION))["train.job-1"]
+    assert ended["error"] == "JobNotFollowed"
+    assert aws.count()["DescribeTrainingJob"] == 0
 
 
 def test_a_poll_that_is_refused_ends_it(aws: ScriptedAws) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 from packaging.version import Version
 
+import orchestration
 from orchestration.airflow import dag, versions
 from orchestration.errors import LocalError, UnsupportedError
 from orchestration.expressions import Item, join
@@ -17,6 +22,7 @@ from orchestration.local.airflow import LocalAirflow
 from tests.airflow.scripted_aws import ScriptedAws
 from tests.airflow.workflows import file_system, training, workflow
 
+ROOT = Path(__file__).parents[2]
 LOOP = ForEach(
     name="l.each",
     items=["x", "y"],
@@ -32,13 +38,52 @@ def test_an_airflow_that_is_too_old_is_refused(old: str) -> None:
         versions.check(Version(old))
 
 
-def test_what_is_lost_is_said_once_while_the_operators_are_loaded(
+def test_it_is_refused_before_names_are_imported_that_it_lacks() -> None:
+    # The real one is tried by tools/airflow_versions; this is what it comes to.
+    old = (
+        "import sys, airflow\n"
+        "airflow.__version__ = '3.0.6'\n"
+        "sys.modules['airflow.providers.common.compat.sdk'] = None\n"
+        "from orchestration.airflow import dag, task_group\n"
+        "for make in (dag, task_group):\n"
+        "    try: make('digits.yaml')\n"
+        "    except Exception as error: print(type(error).__name__, error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", old], capture_output=True, text=True, check=True)
+    refused = re.findall(
+        r"^UnsupportedError Airflow 3\.0\.6 is too old;", done.stdout, re.MULTILINE
+    )
+    assert len(refused) == 2, done.stdout + done.stderr
+
+
+def test_all_that_is_lost_is_said_once_while_the_operators_are_loaded(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     importlib.reload(versions)
-    assert tuple(record.getMessage() for record in caplog.records) == versions.losses()
-    expected = (Version("3.2.2") > versions.INSTALLED) + (Version("3.3") > versions.INSTALLED)
-    assert len(versions.losses()) == expected
+    losses = versions.losses()
+    assert len(caplog.records) == bool(losses)
+    assert all(loss in caplog.text for loss in losses)
+
+
+def test_what_is_lost_stands_in_the_documentation_with_the_version_that_mends_it() -> None:
+    page = (ROOT / "docs/airflow.md").read_text("utf-8")
+    told = {
+        Version(first) for first in re.findall(r"^- \*\*Before ([\d.]+)\*\*", page, re.MULTILINE)
+    }
+    supported = {first for first in told if first > versions.OLDEST}
+    fewer = [len(versions.losses(at)) for at in (versions.OLDEST, *sorted(supported))]
+    assert fewer == [4, 3, 0]
+
+
+def test_the_requirements_for_mwaa_leave_its_own_constraints_on() -> None:
+    page = (ROOT / "docs/mwaa.md").read_text("utf-8")
+    [block] = re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    # What MWAA itself looks for, in comments too.
+    assert not re.search(r"-c |--constraint ", block)
+    [line] = block.splitlines()
+    asked = Requirement(line)
+    assert (asked.name, asked.extras) == ("sagemaker-orchestration", {"airflow"})
+    assert str(asked.specifier) == f"=={orchestration.__version__}"
 
 
 @pytest.mark.parametrize("counted", [True, False])

@@ -46,7 +46,9 @@ def test_names_of_states_are_plain_and_short(definition: tuple[str, Mapping[str,
 
 def test_no_long_check_is_written_twice(definition: tuple[str, Mapping[str, Any]]) -> None:
     """What is checked is assigned once; states further on name it."""
-    checks = re.findall(r"\(\$v := [^;]+; [^%]*?\$error\([^)]*\)\)", json.dumps(definition[1]))
+    checks = re.findall(
+        r"\(\$v := [^;]+; [^%]*?\$error\([^%]*?['\"]\)\)", json.dumps(definition[1])
+    )
     # A job's outputs are taken where Step Functions waits for it, and where it was adopted.
     taken = [check for check in checks if "$states." not in check]
     assert [check for check in set(taken) if taken.count(check) > 1] == []

@@ -48,7 +48,7 @@ def gate(name: str, *after: str) -> Require:
 
 def test_what_parameters_give_is_assigned_once_the_input_is_checked() -> None:
     made = states(writing("one"), writing("two", "one"))
-    assert "is not an S3 URI" in assigned(made["CheckInput"])["token__Bucket"]
+    assert "expected an S3 URI" in assigned(made["CheckInput"])["token__Bucket"]
     assert made["one"]["Arguments"]["Body"]["value"] == "{% $token__Bucket %}"
     assert made["two"]["Arguments"]["Body"]["value"] == "{% $token__Bucket %}"
 
@@ -56,7 +56,7 @@ def test_what_parameters_give_is_assigned_once_the_input_is_checked() -> None:
 def test_what_is_needed_once_stays_where_it_is() -> None:
     made = states(writing("one"))
     assert assigned(made["CheckInput"]) == {}
-    assert "is not an S3 URI" in made["one"]["Arguments"]["Body"]["value"]
+    assert "expected an S3 URI" in made["one"]["Arguments"]["Body"]["value"]
 
 
 def test_no_check_comes_before_a_step_that_may_end_the_run_on_purpose() -> None:
@@ -80,7 +80,7 @@ def test_what_only_a_branch_needs_is_checked_there() -> None:
     )
     made = states(branch)
     assert assigned(made["CheckInput"]) == {}
-    assert "is not an S3 URI" in made["one"]["Arguments"]["Body"]["value"]
+    assert "expected an S3 URI" in made["one"]["Arguments"]["Body"]["value"]
 
 
 def test_the_best_of_a_list_is_assigned_when_the_list_is_whole() -> None:

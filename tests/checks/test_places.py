@@ -10,6 +10,7 @@ import jmespath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jmespath.exceptions import JMESPathError
 
 from orchestration.backends.stepfunctions.calls.outputs import at as as_jsonata
 from orchestration.checks.places import place, value_at
@@ -59,6 +60,16 @@ def test_a_place_gives_what_jmespath_gives(parts: list[Any], document: Any) -> N
     assert place(text) == tuple(parts)
     value = at(document, place(text))
     assert (None if value is MISSING else value) == jmespath.search(text, document), text
+
+
+@given(st.text(st.sampled_from("ab_019-:/+$%#;~^é"), min_size=1, max_size=6))
+def test_no_name_without_quotes_means_something_else_in_jmespath(name: str) -> None:
+    assert place(name) == (name,)
+    try:
+        meant = jmespath.compile(name).parsed
+    except JMESPathError:
+        return  # It takes the name in quotes only.
+    assert meant == {"type": "field", "children": [], "value": name}
 
 
 @given(PLACES, DOCUMENTS)

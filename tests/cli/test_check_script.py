@@ -170,11 +170,11 @@ def test_a_script_that_fails_shows_its_traceback(orchestrate: Command, pipeline:
     said = orchestrate("check-script", pipeline, "train", "--json")
     assert said.status == 1
     assert said.document["state"] == "failed"
-    assert "KeyError: 'SM_CHANNEL_TRAIM'" in said.document["cause"]
-    assert any(line.startswith("Traceback") for line in said.document["log"])
-    assert "KeyError: 'SM_CHANNEL_TRAIM'" in said.err
     [log] = (pipeline.parent / ".orchestration/scripts/train/logs/train").iterdir()
-    assert "KeyError" in log.read_text()
+    for told in (said.document["cause"], said.err, log.read_text("utf-8")):
+        # SageMaker's toolkit breaks the error's text where it came in pieces.
+        assert "KeyError:'SM_CHANNEL_TRAIM'" in "".join(told.split())
+    assert any(line.startswith("Traceback") for line in said.document["log"])
 
 
 @pytest.mark.thorough

@@ -12,6 +12,7 @@ from orchestration import Pipeline
 from orchestration.catalog import prices
 from orchestration.cli.commands.deployed.wording import dollars
 from orchestration.direct.progress import StepRun
+from orchestration.direct.stages import RunState
 from orchestration.expressions.evaluate import run_token
 from orchestration.local import EmbeddedAws
 from orchestration.local.run import run
@@ -171,24 +172,50 @@ def test_a_search_costs_what_each_of_its_training_jobs_does(
     assert not watched.unpriced
 
 
+BEGAN = datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)
+AN_HOUR = datetime.timedelta(hours=1)
+
+
+def watched_for_a_month(
+    account: EmbeddedAws, pipeline: Pipeline, state: RunState, steps: tuple[StepRun, ...]
+) -> Snapshot:
+    class Standing:
+        name, token = f"{pipeline.name}/standing", run_token(f"{pipeline.name}/standing")
+
+        def look(self) -> Progress:
+            ended = BEGAN + 730 * AN_HOUR
+            return Progress(state=state, started=BEGAN, ended=ended, steps=steps)
+
+    jobs = Jobs(pipeline, account.client("sagemaker"))
+    return Watch(Standing(), jobs, Logs(account.client("logs")), region="us-east-1").look()
+
+
+@pytest.mark.parametrize("step", ["deploy", "deploy.settled"])
+def test_a_watched_run_counts_the_endpoint_that_outlives_it(
+    account: EmbeddedAws, step: str
+) -> None:
+    """The step is a task on Airflow, and a state on Step Functions."""
+    digits = Pipeline.load(ROOT / "dags/digits.yaml")
+    deployed = StepRun(step, "succeeded", BEGAN, BEGAN + 630 * AN_HOUR)
+    ended = watched_for_a_month(account, digits, "succeeded", (deployed,))
+    assert ended.usd == pytest.approx(100 * prices()["ml.c5.xlarge"].usd_per_hour)
+    assert dollars(ended).endswith(" for jobs and endpoint that runs on, 1 x ml.c5.xlarge")
+    failed = replace(deployed, state="failed")
+    doubtful = watched_for_a_month(account, digits, "failed", (failed,))
+    assert (doubtful.usd, doubtful.besides) == (0.0, ())
+    assert doubtful.unpriced == ("the endpoint of deploy, if it stands",)
+    going = replace(deployed, state="running", ended=None)
+    assert watched_for_a_month(account, digits, "running", (going,)).usd == 0.0
+
+
 def test_a_watched_run_counts_its_file_system_until_it_is_deleted(account: EmbeddedAws) -> None:
-    began = datetime.datetime(2026, 11, 1, tzinfo=datetime.UTC)
-    hour = datetime.timedelta(hours=1)
     fsx = Pipeline.load(ROOT / "dags/llm_fsx.yaml")
 
     def usd(*steps: StepRun) -> Snapshot:
-        class Standing:
-            name, token = "llm_fsx/standing", run_token("llm_fsx/standing")
+        return watched_for_a_month(account, fsx, "failed", steps)
 
-            def look(self) -> Progress:
-                ended = began + 730 * hour
-                return Progress(state="failed", started=began, ended=ended, steps=steps)
-
-        jobs = Jobs(fsx, account.client("sagemaker"))
-        return Watch(Standing(), jobs, Logs(account.client("logs")), region="us-east-1").look()
-
-    created = StepRun("staging.create", "succeeded", began, began + hour)
-    deleted = StepRun("staging.delete", "succeeded", began + 72 * hour, began + 73 * hour)
+    created = StepRun("staging.create", "succeeded", BEGAN, BEGAN + AN_HOUR)
+    deleted = StepRun("staging.delete", "succeeded", BEGAN + 72 * AN_HOUR, BEGAN + 73 * AN_HOUR)
     assert (usd().usd, usd().besides) == (0.0, ())
     refused = usd(replace(created, state="failed"))
     assert (refused.usd, refused.besides) == (0.0, ())

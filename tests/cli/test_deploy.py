@@ -307,3 +307,23 @@ def test_a_session_reads_credentials_anew_and_models_once(monkeypatch: pytest.Mo
         assert session.get_credentials().access_key == key
         parsed.append(client.meta.service_model.metadata)
     assert parsed[0] is parsed[1]
+
+
+def test_an_earlier_name_goes_with_the_deployment_under_a_new_one(
+    account: EmbeddedAws, orchestrate: Command, training: Path
+) -> None:
+    text = training.read_text()
+    training.write_text(text.replace("name: training", "name: called-before"))
+    assert orchestrate("deploy", "step-functions", training, *PARAMETERS, "--yes").status == 0
+    training.write_text(text.replace("name: training", "name: called-now"))
+    command = ("deploy", "step-functions", training, *PARAMETERS)
+    told = orchestrate(*command, "--dry-run")
+    assert "warning: pipeline called-before is deployed here, with the same stages" in told.err
+    shown = orchestrate(*command, "--dry-run", "--renamed-from", "called-before")
+    created, deleted = (
+        shown.out.index(f"would {change}")
+        for change in ("create state machine called-now", "delete state machine called-before")
+    )
+    assert created < deleted
+    wrong = orchestrate(*command, "--dry-run", "--renamed-from", "called-now")
+    assert (wrong.status, "called-now has this name now" in wrong.err) == (1, True)

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import ast
+import functools
+import json
+import os
 import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, metadata, packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from orchestration import Pipeline
 from orchestration.cli import run_file
-from orchestration.cli.commands.starting import TEMPLATES
+from orchestration.cli.commands import running
+from orchestration.cli.commands.beginning.starting import TEMPLATES
+from orchestration.local.run.toolkits_needed import toolkits_needed
+from orchestration.local.sagemaker.hosts.toolkits import PYTORCH
 from tests.cli.conftest import Command
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
@@ -37,6 +51,125 @@ def test_a_template_is_a_whole_folder(
     readme = (folder / "README.md").read_text()
     for path in re.findall(r"^\| `([^`]+)`", readme, re.MULTILINE):
         assert (folder / path).is_file()
+    for script in TEMPLATES[template].scripts:
+        assert "# Your code: " in (folder / script).read_text()
+    kinds = {getattr(stage, "kind", "") for stage in pipeline.stages}
+    assert {"training_job", "tuning_job"} & kinds
+    assert {"checkpoint_evaluation", "deployment"} <= kinds
+    assert uncovered(folder, pipeline) == set()
+
+
+def test_json_names_what_was_written(orchestrate: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    told = orchestrate("init", folder, "--template", "tuning", "--json").document
+    assert {"mine.yaml", "run.yaml", *TEMPLATES["tuning"].scripts} <= {*told["files"]}
+    assert all((folder / name).is_file() for name in told["files"])
+    assert (told["warnings"], told["pipeline"]) == ([], "mine.yaml")
+    assert told["next"].startswith(f"cd {folder} && ")
+
+
+def uncovered(folder: Path, pipeline: Pipeline) -> set[str]:
+    """Return the modules that a run of a template imports and its requirements do not bring."""
+    lines = (folder / "requirements.txt").read_text().splitlines()
+    brought = {name for line in lines for name in distributions(Requirement(line))}
+    parsed = [ast.parse(path.read_text()) for path in folder.rglob("*.py")]
+    imported = {
+        name
+        for tree in parsed
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [each.name for each in node.names]
+            if isinstance(node, ast.Import)
+            else [str(node.module)]
+        )
+    }
+    own = {path.stem for path in folder.rglob("*.py")} | {"orchestration", "orchestration_runtime"}
+    toolkits = {each.package for _, each in toolkits_needed(pipeline, pipeline.lower(), {})}
+    assert toolkits
+    modules = {
+        *map(top, imported),
+        *toolkits,
+        *map(top, running.MODULES),
+        *map(top, running.AIRFLOW),
+    }
+    providers = packages_distributions()
+    return {
+        module
+        for module in modules - own - sys.stdlib_module_names
+        if not brought & {canonicalize_name(name) for name in providers.get(module, ())}
+    }
+
+
+def top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+@functools.cache
+def distributions(requirement: Requirement) -> frozenset[str]:
+    """Return the distributions that installing one brings, of those that are installed here."""
+    found: set[str] = set()
+    wanted = [(canonicalize_name(requirement.name), frozenset(requirement.extras))]
+    seen = set(wanted)
+    for name, extras in wanted:  # which grows
+        found.add(name)
+        for line in requires(name):
+            needed = Requirement(line)
+            environments = [{"extra": extra} for extra in (*extras, "")]
+            following = (canonicalize_name(needed.name), frozenset(needed.extras))
+            if following not in seen and (
+                needed.marker is None or any(map(needed.marker.evaluate, environments))
+            ):
+                seen.add(following)
+                wanted.append(following)
+    return frozenset(found)
+
+
+def requires(name: str) -> Sequence[str]:
+    """Return what a distribution requires; of this one, as ``pyproject.toml`` says now."""
+    if name != "sagemaker-orchestration":
+        try:
+            return metadata(name).get_all("Requires-Dist") or ()
+        except PackageNotFoundError:
+            return ()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].items()
+    return [
+        *project["dependencies"],
+        *(f"{line}; extra == '{extra}'" for extra, lines in extras for line in lines),
+    ]
+
+
+@pytest.mark.toolkit
+@pytest.mark.thorough
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_template_trains_evaluates_and_deploys_as_it_is(template: str, tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+
+    def perform(folder: Path, *command: str) -> str:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    perform(tmp_path, "orchestrate", "init", "mine", "--template", template)
+    report = json.loads(perform(tmp_path / "mine", "orchestrate", "run", "--json"))
+    assert {stage["state"] for stage in report["stages"]} == {"succeeded"}
+    assert report["outputs"]["deploy"]["answer"]
+
+
+def test_a_missing_toolkit_is_told_before_anything_starts(
+    orchestrate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert orchestrate("init", tmp_path / "bare").status == 0
+    monkeypatch.chdir(tmp_path / "bare")
+    monkeypatch.setenv(PYTORCH.python, "/nowhere/python")
+    said = orchestrate("run")
+    assert said.status == 1
+    assert f"error: stage train: {PYTORCH.python} is '/nowhere/python'" in said.err
+    assert "staging" not in said.err
 
 
 @pytest.mark.toolkit
@@ -47,7 +180,8 @@ def test_a_script_that_fails_shows_its_traceback(
 ) -> None:
     assert orchestrate("init", tmp_path / "broken").status == 0
     script = tmp_path / "broken" / "src" / "train.py"
-    script.write_text(script.read_text().replace("model.fit(", "model.fitt("))
+    more = "    print('logged before')\n    print('and more\\n' * 99)\n    model.fitt("
+    script.write_text(script.read_text().replace("    model.fit(", more))
     monkeypatch.chdir(tmp_path / "broken")
     said = orchestrate("run", "--on", on, "--time-scale", "0.002")
     assert said.status == 1
@@ -57,6 +191,13 @@ def test_a_script_that_fails_shows_its_traceback(
     assert "fitt" in "".join(lines)
     assert "AttributeError" in "".join(lines)
     assert f"error: broken failed on {on}: JobFailed: " in said.err
+    assert "the whole logs: .orchestration/runs/broken/last-failed/logs" in said.err
+    whole = orchestrate("logs", "train")
+    assert whole.status == 0
+    assert "Traceback (most recent call last):" in whole.out
+    assert "logged before" in whole.out
+    nameless = orchestrate("logs", "broken.yaml")
+    assert (nameless.status, "STAGE" in nameless.err) == (2, True)
 
 
 def test_the_makefile_checks_locks_and_makes_data(tmp_path: Path, orchestrate: Command) -> None:
@@ -79,7 +220,7 @@ def test_the_makefile_checks_locks_and_makes_data(tmp_path: Path, orchestrate: C
         ("x" * 31, (), "at most 30"),
         ("full", (), "full is not empty"),
         ("fine", ("--template", "scikitlearn"), "did you mean 'scikit-learn'?"),
-        ("fine", ("--template", "xyz"), "there is fsdp-finetune, scikit-learn, tuning"),
+        ("fine", ("--template", "xyz"), "there is fsdp-finetune, scikit-learn, text-classifier"),
     ],
 )
 def test_what_can_not_begin_is_refused(

@@ -66,7 +66,7 @@ def test_a_lock_file_holds_what_rendering_makes(examples: Path, name: str) -> No
     path = examples / name
     made = list(rendered(path))
     assert any(made)
-    locks.lock_path(path).write_text(rendering.lock_text(path, files.lock(path)))
+    locks.lock_path(path).write_text(rendering.lock_text(path, files.lock(path))[0])
     assert [locks.text(path, section) for _, section in BACKENDS] == made
 
 

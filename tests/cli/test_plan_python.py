@@ -72,7 +72,7 @@ def test_a_plan_is_written_beside_the_file_and_taken_until_the_request_changes(
     assert train.cluster.volume_gib == 200
     assert train.hyperparameters["batch_size"] == pinned["tells"]["micro_batch"]
     assert f"{lock} is fresh" in orchestrate("plan", chat, "--json").err
-    chat.write_text(CHAT.replace('"samples": 256', '"samples": 512'))
+    chat.write_text(CHAT.replace('"samples": 256', '"samples": 1024'))
     with pytest.raises(PipelineError, match="what it asks for has changed since"):
         built(chat)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,14 @@ from orchestration.errors import PipelineError
 from orchestration.local import EmbeddedAws
 from orchestration.local.run import run
 from orchestration.local.run.executions import role
+from orchestration.pipeline.description import PIPELINE_NAME
 from orchestration.pipeline.probing.jobs import Asked
 from orchestration.pipeline.probing.runs import Ran, ran
+from orchestration.pipeline.probing.together import named
 from orchestration.planning.model.measurements import read
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.measured.deciding import chance_of, deciding
+from orchestration.refs import STAGE_NAME
 from tests.cli.conftest import Command
 from tests.patience import PATIENCE_S
 from tests.planning.search.questions import measurement, task
@@ -235,8 +240,109 @@ def test_only_jobs_and_their_bounded_cost_are_shown_on_a_dry_run(
     assert all("min at most, $" in line and line.endswith(" at most") for line in lines)
 
 
-def test_jobs_in_an_account_need_a_yes(pipeline: Path, orchestrate: Command) -> None:
+def test_probes_become_a_pipeline_of_their_own(pipeline: Path, orchestrate: Command) -> None:
+    file = pipeline.parent / "tiny.probe.yaml"
+    command = ("probe", pipeline, "--jobs", 2, "--to", file)
+    assert orchestrate(*command, "--dry-run").status == 0
+    assert not file.exists()
+    said = orchestrate(*command)
+    assert said.status == 0, said.err
+    assert said.err.splitlines()[0].endswith(" at most")
+    assert str(file) in said.err.splitlines()[-1]
+    written = Pipeline.load(file)
+    assert (written.name, [stage.name for stage in written.stages]) == (
+        "tiny-probe",
+        ["train_1", "train_2"],
+    )
+    assert orchestrate(*command, "--json").document == {
+        "pipeline": "tiny-probe",
+        "file": str(file),
+    }
+    assert orchestrate("validate", file).status == 0
+    file.write_text("mine: 1")
+    refused = orchestrate(*command)
+    assert (refused.status, file.read_text()) == (2, "mine: 1")
+    assert orchestrate(*command, "--yes").status == 0
+    assert Pipeline.load(file) == written
+
+
+LONG_NAMES = (
+    PIPELINE.replace("name: tiny", "name: customer-support-chat")
+    .replace("train:", "fine_tune_the_whole_one:")
+    .replace("ref: train.", "ref: fine_tune_the_whole_one.")
+)
+
+
+def test_names_of_probes_are_cut_where_they_are_too_long(
+    pipeline: Path, orchestrate: Command
+) -> None:
+    pipeline.write_text(LONG_NAMES)
+    file = pipeline.parent / "probes.yaml"
+    said = orchestrate("probe", pipeline, "--jobs", 1, "--to", file)
+    assert said.status == 0, said.err
+    written = Pipeline.load(file)
+    probing, begin = named("customer-support-chat", "fine_tune_the_whole_one")
+    assert (written.name, [each.name for each in written.stages]) == (probing, [f"{begin}_1"])
+    assert re.fullmatch("customer-[0-9a-f]{6}-probe", probing)
+    assert re.fullmatch("fine_tune_th_[0-9a-f]{6}", begin)
+    assert named("p" * 26, "train") == ("p" * 26 + "-probe", "train")
+
+
+def test_given_parameters_are_defaults_of_a_pipeline_of_probes(
+    pipeline: Path, orchestrate: Command
+) -> None:
+    file = pipeline.parent / "probes.yaml"
+    command = ("probe", pipeline, "--jobs", 1, "--to", file)
+    given = ("-p", "bucket=work", "-p", "unused=x", "-p", "role=arn:aws:iam::123456789012:role/r")
+    assert orchestrate(*command, *given).status == 0
+    specs = {spec.name: spec.default for spec in Pipeline.load(file).parameter_specs()}
+    assert specs == {"bucket": "work", "role": "arn:aws:iam::123456789012:role/r"}
+    refused = orchestrate(*command, "-p", "buckets=work", "--yes")
+    assert refused.status == 2
+    assert "unknown parameter 'buckets'" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--to", "no/probes.yaml"), ("--to", "no is no folder")),
+        (("--measurements", "no/file"), ("for --measurements", "no is no folder")),
+        (("--to", "x.yaml", "--aws", "--parallel", "3"), ("for --parallel / --aws", "with --to")),
+        (("--to", "x.yaml", "--region", "eu-west-1"), ("for --region", "with --to")),
+        (("--from-runs", "--to", "x.yaml"), ("for --to", "with --from-runs")),
+        (("--from-runs", "-p", "bucket=b", "--dry-run"), ("--dry-run", "with --from-runs")),
+    ],
+)
+def test_options_without_an_effect_are_refused(
+    pipeline: Path, orchestrate: Command, options: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    refused = orchestrate("probe", pipeline, *options)
+    assert refused.status == 2
+    assert [each for each in words if each not in refused.err] == []
+    assert not Path("x.yaml").exists()
+
+
+def test_names_of_probes_are_allowed() -> None:
+    for longest, other in product(range(1, 33), range(1, 31)):
+        if longest + other <= 44:
+            name, stage = ("a-bc" * 8)[:longest].rstrip("-"), ("x_yz" * 8)[:other].rstrip("_")
+            probing, begin = named(name, stage)
+            most = f"{begin}_16"
+            assert max(len(probing) - 32, len(most) - 30, len(probing) + len(most) - 44) <= 0
+            assert re.fullmatch(PIPELINE_NAME, probing)
+            assert STAGE_NAME.fullmatch(most)
+
+
+def test_two_long_names_have_two_pipelines_of_probes() -> None:
+    same = "a-name-of-twenty-six-letters"
+    assert len({named(f"{same}-{end}", "train")[0] for end in ("a", "b")}) == 2
+
+
+def test_jobs_in_an_account_need_a_yes(
+    pipeline: Path, orchestrate: Command, account: EmbeddedAws
+) -> None:
     said = orchestrate("probe", pipeline, "--aws", "-p", "bucket=work")
+    assert said.err.startswith(f"account 123456789012, region {account.region}\n")
     assert said.status == 2
     assert "--yes" in said.err
 

@@ -13,6 +13,7 @@ import yaml
 
 from tests.cli.conftest import ROOT, Command
 from tests.guides import AFTER_THE_END, NESTED_PIPELINES, shown
+from tests.shown.readers import commands, options_of
 
 BACKENDS = ("step-functions", "airflow")
 
@@ -180,3 +181,64 @@ def test_a_required_field_stands_in_the_stage_or_in_the_defaults(schema: Any) ->
     assert list(schema.iter_errors(data)) == []
     data["defaults"][0]["mertic"] = metric
     assert [each.json_path for each in schema.iter_errors(data)] == ["$.defaults[0]"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("render", "airflow"), ("render", "step-functions"), ("graph",), ("schema",), ("lock",)],
+    ids=" ".join,
+)
+def test_json_tells_what_became_of_a_file(
+    orchestrate: Command, training: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    pipeline = () if words == ("schema",) else (training,)
+    file = training.with_suffix(".lock.json") if words == ("lock",) else tmp_path / "made"
+    named = () if words == ("lock",) else ("-o", file)
+
+    def told(*more: str) -> tuple[int, Any]:
+        said = orchestrate(*words, *pipeline, *named, "--json", *more)
+        assert said.document["file"] == str(file)
+        return said.status, said.document["state"]
+
+    assert told("--check") == (1, "missing")
+    assert told() == (0, "written")
+    assert told() == told("--check") == (0, "fresh")
+    file.write_text(file.read_text() + " \n")
+    stale = orchestrate(*words, *pipeline, *named, "--json", "--check")
+    assert (stale.status, stale.document["state"]) == (1, "stale")
+    assert stale.document["diff"][-1] == "- "
+
+
+@pytest.mark.parametrize("words", [("render", "airflow"), ("schema",)], ids=" ".join)
+def test_json_without_a_file_holds_what_is_printed_otherwise(
+    orchestrate: Command, training: Path, words: tuple[str, ...]
+) -> None:
+    pipeline = () if words == ("schema",) else (training,)
+    document = orchestrate(*words, *pipeline, "--json").document
+    assert document["state"] == "printed"
+    assert document["content"] == orchestrate(*words, *pipeline).document
+
+
+def test_json_holds_a_graph_as_text_and_tells_of_a_picture(
+    orchestrate: Command, training: Path, tmp_path: Path
+) -> None:
+    graph = orchestrate("graph", training, "--json").document
+    assert graph["content"] == orchestrate("graph", training).out
+    picture = tmp_path / "steps.png"
+    for state in ("written", "fresh"):
+        said = orchestrate("graph", training, "-o", picture, "--json")
+        assert said.document == {"file": str(picture), "state": state, "diff": [], "warnings": []}
+
+
+def test_json_has_the_warnings(orchestrate: Command, training: Path) -> None:
+    orchestrate("lock", training)
+    (training.parent / "code/train.py").write_text("print('changed')\n")
+    said = orchestrate("render", "airflow", training, "--json")
+    [warning] = said.document["warnings"]
+    assert warning.startswith("train.source changed since it was locked")
+    assert f"warning: {warning}" in said.err
+
+
+def test_every_command_takes_json() -> None:
+    without = [name for name in commands() if "--json" not in options_of(name)]
+    assert without == []

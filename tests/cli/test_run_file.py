@@ -36,6 +36,9 @@ def test_it_names_the_pipeline_of_a_folder(
     said = orchestrate("run")
     assert said.status == 2
     assert "write it into run.yaml" in said.err
+    assert "no run of this pipeline was kept" in orchestrate("logs", "staging").err
+    (staging.parent / "other.yaml").write_text(staging.read_text())
+    assert "write it into run.yaml" in orchestrate("logs", "staging").err
     (staging.parent / "run.yaml").write_text(WRITTEN.replace("workspace", "elsewhere"))
     said = orchestrate("run", "--time-scale", "0.005", "--json")
     assert (said.status, said.document["pipeline"]) == (0, "copying")

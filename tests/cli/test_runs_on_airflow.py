@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -29,6 +30,7 @@ with_airflow = pytest.mark.thorough
 COMMANDS = ROOT / "docs" / "commands.md"
 SERVER = Path(__file__).with_name("airflow_server.py")
 WORKER = Path(__file__).with_name("airflow_worker.py")
+SCHEDULER = Path(__file__).with_name("airflow_scheduler.py")
 PASSWORD = "of-the-test"
 API_TIMEOUT = "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT"
 WITH_DEFAULTS = (
@@ -61,7 +63,12 @@ def airflow_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
     file.write_text(STAGING)
     digits = home / "digits.yaml"
     digits.write_text(STAGING.replace("name: copying", "name: digits").replace(*WITH_DEFAULTS))
-    files = [dag_file(Pipeline.load(each), home) for each in (file, digits)]
+    skipping = home / "skipping.yaml"
+    skipping.write_text(STAGING.replace("name: copying", "name: skipping\noverlap: skip"))
+    queueing = home / "queueing.yaml"
+    queueing.write_text(STAGING.replace("name: copying", "name: queueing\noverlap: queue"))
+    every = (file, digits, skipping, queueing)
+    files = [dag_file(Pipeline.load(each), home) for each in every]
     passwords = home / "passwords.json"
     passwords.write_text(json.dumps({"admin": PASSWORD}))
     variables = {
@@ -164,14 +171,31 @@ def test_tasks_are_the_steps_of_their_stages(
     assert (stage["name"], stage["state"]) == ("staging", "succeeded")
 
 
+def _exported(line: str, url: str) -> str:
+    """Return the token that a reader's shell exports by a line, with curl and jq."""
+    done = subprocess.run(
+        ["sh", "-c", f'{line} && printf %s "$AIRFLOW_CLI_TOKEN"'],
+        env={**os.environ, "AIRFLOW_API_URL": url},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
+    )
+    return done.stdout
+
+
 @with_airflow
+@pytest.mark.skipif(not (shutil.which("curl") and shutil.which("jq")), reason="a line needs both")
 def test_the_commands_that_are_shown_run(
     airflow_api: Airflow, orchestrate: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("AIRFLOW_CLI_TOKEN", airflow_api.token)
-    monkeypatch.setenv("AIRFLOW_API_URL", airflow_api.url)
     monkeypatch.chdir(airflow_api.file.parent)
+    credentials = {"username": "admin", "password": PASSWORD}
+    Path("credentials.json").write_text(json.dumps(credentials))
     shown = [step.line for step in pages.steps(COMMANDS) if isinstance(step, pages.ShownCommand)]
+    [asks] = [line for line in shown if line.startswith("export AIRFLOW_CLI_TOKEN")]
+    monkeypatch.setenv("AIRFLOW_CLI_TOKEN", _exported(asks, airflow_api.url))
+    monkeypatch.setenv("AIRFLOW_API_URL", airflow_api.url)
     lines = [shlex.split(line)[1:] for line in shown if "--on airflow" in line]
     assert [line[0] for line in lines] == ["start", "watch", "logs", "stop", "rerun"]
     for line in lines:
@@ -234,7 +258,7 @@ def test_a_task_that_fails_without_a_job_shows_its_own_log(
     assert said.status == 0
     assert all(line.startswith("staging up_for_retry ") for line in lines)
     assert any(line.endswith(" ListObjectsV2 staging.list") for line in lines)
-    why = "EndpointConnectionError: ListObjectsV2 staging.list: Could not connect"
+    why = "EndpointConnectionError: ListObjectsV2 staging.list of s3://b/d/: Could not connect"
     assert why in lines[-1]
     [shown] = orchestrate(*logs, "--tail", "1", "--json").document["tasks"]
     assert (shown["name"], shown["try"], len(shown["events"])) == (task, 1, 1)
@@ -245,6 +269,65 @@ def test_a_task_that_fails_without_a_job_shows_its_own_log(
     assert (failed.status, f"run copying/broken failed: {why}" in failed.err) == (1, True)
     [stage] = orchestrate(*watch, "--lines", "1", "--json").document["stages"]
     assert why in stage["logs"][task][0]
+
+
+@with_airflow
+def test_a_run_that_was_skipped_is_shown_as_skipped(
+    airflow_api: Airflow, there: tuple[str, ...], orchestrate: Command
+) -> None:
+    file = airflow_api.file.with_name("skipping.yaml")
+    for name in ("first", "second"):
+        assert orchestrate("start", file, "--run-id", name, *GIVEN, *there).status == 0
+        subprocess.run(
+            [sys.executable, WORKER, airflow_api.url, name, "inputs"],
+            env={**airflow_api.variables, API_TIMEOUT: str(PATIENCE_S)}, check=True,
+            timeout=PATIENCE_S,
+        )  # fmt: skip
+    # As Airflow's scheduler does once the other tasks are skipped; the first run goes on.
+    run = ("dags", "skipping", "dagRuns", "second")
+    airflow_api.api.patch(*run, body={"state": "success"})
+    runs = orchestrate("runs", "skipping", "--json", *there).document["runs"]
+    assert {run["dag_run"]: (run["status"], run["cause"]) for run in runs} == {
+        "skipping/first": ("queued", ""),
+        "skipping/second": ("skipped", "skipping/first was under way"),
+    }
+
+
+@with_airflow
+def test_airflows_scheduler_starts_a_run_that_queues_when_the_older_one_has_ended(
+    airflow_api: Airflow, there: tuple[str, ...], orchestrate: Command
+) -> None:
+    file = airflow_api.file.with_name("queueing.yaml")
+    names = ("first", "second", "third")
+    for name in names:
+        assert orchestrate("start", file, "--run-id", name, *GIVEN, *there).status == 0
+    airflow_api.api.patch("dags", "queueing", body={"is_paused": False})
+    with subprocess.Popen(
+        [sys.executable, SCHEDULER],
+        env=dict(airflow_api.variables),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as scheduler:
+        assert scheduler.stdin is not None
+        assert scheduler.stdout is not None
+
+        def active() -> list[str]:
+            """Let the scheduler look; return the states of the runs, the oldest first."""
+            print("look", file=scheduler.stdin, flush=True)
+            assert "looked\n" in iter(scheduler.stdout.readline, "")  # type: ignore[union-attr]  # asserted above
+            runs = orchestrate("runs", "queueing", "--json", *there).document["runs"]
+            found = {run["dag_run"]: run["status"] for run in runs}
+            return [found[f"queueing/{name}"] for name in names]
+
+        assert active() == ["running", "queued", "queued"]
+        for ended, expected in (
+            ("first", ["failed", "running", "queued"]),
+            ("second", ["failed", "failed", "running"]),
+        ):
+            assert orchestrate("stop", f"queueing/{ended}", *there).status == 0
+            assert active() == expected
+        # The end of its input is its end.
 
 
 @with_airflow

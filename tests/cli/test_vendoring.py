@@ -36,6 +36,13 @@ def test_a_folder_of_someone_else_is_left_alone(orchestrate: Command, tmp_path: 
     assert [path.name for path in own.parent.iterdir()] == ["mine.py"]
 
 
+def test_json_names_the_files(orchestrate: Command, tmp_path: Path) -> None:
+    document = orchestrate("vendor-runtime", tmp_path, "--json").document
+    copied = tmp_path / "orchestration_runtime"
+    assert document["directory"] == str(copied)
+    assert sorted(document["files"]) == sorted(map(str, copied.iterdir()))
+
+
 def test_a_misspelled_folder_is_not_made(orchestrate: Command, tmp_path: Path) -> None:
     assert orchestrate("vendor-runtime", tmp_path / "scr").status == 2
     assert not (tmp_path / "scr").exists()

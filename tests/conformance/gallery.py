@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shlex
 import subprocess
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from orchestration import Pipeline
 from orchestration.cli import values
@@ -23,6 +24,11 @@ from orchestration.local.run import On, RunReport, run
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+DRIVERS = cast(
+    "tuple[On, ...]",
+    tuple(os.getenv("ORCHESTRATION_TEST_DRIVERS", "step-functions airflow direct").split()),
+)
+"""All of them; on another version of Airflow, Airflow alone."""
 
 
 @dataclass(frozen=True)

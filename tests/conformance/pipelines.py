@@ -228,8 +228,7 @@ def listed(**fields: Any) -> Pipeline:
         copy_by="batch",
         manifest=join("s3://", parameter("bucket"), "/lists/manifest.csv"),
         manifest_versions=True,
-        batch_role=BATCH_ROLE,
-        **fields,
+        **{"batch_role": BATCH_ROLE, **fields},
     )
     return pipeline(
         "listed", DataStaging(name="staging", source=parameter("data"), destination=destination)

@@ -115,10 +115,12 @@ class Site:
 
 
 def wait(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_S
+    end, pause_s = time.monotonic() + PATIENCE_S, 0.02
     while not holds():
         assert time.monotonic() < end, "it never came to that"
-        time.sleep(0.05)
+        # Looks take a processor from what is waited for.
+        time.sleep(pause_s)
+        pause_s = min(0.3, 1.3 * pause_s)
 
 
 @contextmanager

@@ -15,12 +15,13 @@ from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import RunReport, run
 from orchestration.pipeline.lowering import needs
 from tests.conformance import normal, pipelines
+from tests.conformance.gallery import DRIVERS
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 Backend = Literal["step-functions", "airflow", "direct"]
-BACKENDS: tuple[Backend, ...] = ("step-functions", "airflow", "direct")
+BACKENDS: tuple[Backend, ...] = DRIVERS
 
 
 class Outcome:

@@ -18,11 +18,10 @@ from orchestration.local import EmbeddedAws
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import On
 from tests.conformance import gallery, normal
-from tests.conformance.gallery import Example
+from tests.conformance.gallery import DRIVERS, Example
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 
-DRIVERS: tuple[On, ...] = ("direct", "step-functions", "airflow")
 _VERSION = re.compile(r'(?<=/)\d+(?=")|(?<="version": )\d+')
 Outputs = Mapping[str, Mapping[str, Any]]
 
@@ -46,7 +45,7 @@ def everywhere(example: Example, aws: EmbeddedAws, airflow: LocalAirflow) -> Out
     """Run an example on every driver; return the outputs, which are the same."""
     shown = {on: succeeds(example, on, aws, airflow) for on in DRIVERS}
     assert len({_alike(outputs, on) for on, outputs in shown.items()}) == 1
-    return shown["direct"]
+    return shown[DRIVERS[0]]
 
 
 def succeeds(
@@ -141,16 +140,41 @@ def test_slack_hears_of_a_failure(aws: EmbeddedAws, airflow: LocalAirflow, tmp_p
         assert shown["content"]["title"] == ":x: prices: BelowThreshold"
 
 
+@pytest.mark.thorough
+def test_boosted_trees_are_measured_and_deployed(
+    aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
+) -> None:
+    outputs = everywhere(gallery.from_readme("xgboost", tmp_path), aws, airflow)
+    assert 0 < outputs["evaluate"]["best_metric"] < 120
+    [rent] = outputs["deploy"]["answer"]
+    assert 700 < rent < 1200
+
+
+@pytest.mark.thorough
+def test_the_best_checkpoint_of_a_classifier_of_texts_is_deployed(
+    aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
+) -> None:
+    outputs = everywhere(gallery.from_readme("text_classifier", tmp_path), aws, airflow)
+    judged = [row["checkpoint"].rstrip("/")[-1] for row in outputs["evaluate"]["results"]]
+    assert judged == ["2", "3"]
+    assert [answer["label"] for answer in outputs["deploy"]["answer"]] == ["delivery", "payment"]
+
+
+@pytest.mark.thorough
 def test_a_language_model_is_fine_tuned_on_two_machines(
     aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
 ) -> None:
     # On one driver only: each of its processes imports PyTorch and transformers.
     report = gallery.from_readme("fine_tuning", tmp_path).run(aws, "airflow", airflow)
     assert (report.state, report.error, report.cause) == ("succeeded", None, None)
-    train, _ = report.stages
+    train, evaluate, _ = report.stages
+    assert evaluate.metrics["best_metric"] == pytest.approx(
+        math.exp(train.metrics["eval:loss"]), rel=0.2
+    )
     guessing = math.log(320)  # words in the vocabulary
     assert train.metrics["eval:loss"] < guessing - 1
     outputs: Any = report.outputs
+    assert outputs["deploy"]["answer"]["text"]
     archive = io.BytesIO(content(aws, outputs["train"]["model_artifacts"]))
     with tarfile.open(fileobj=archive) as packed:
         names = {Path(name).name for name in packed.getnames()}

@@ -1,7 +1,6 @@
-"""An evaluation of the most checkpoints, with a hundred slices, stays within what a run may carry.
+"""An evaluation of a thousand checkpoints, with a hundred slices, stays within what a run carries.
 
-A thousand checkpoints lie there. What further ones add to an execution is measured, since eight
-hundred jobs would take an hour here.
+Most of the jobs fail before they run, since a thousand that run would take an hour here.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from orchestration.local import EmbeddedAws
+from orchestration.backends.stepfunctions.events import MOST_EVENTS, RESERVE
+from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import On, RunReport, run
 from tests.conformance.test_verdicts import decided, made
@@ -21,11 +21,10 @@ from tests.conformance.test_verdicts import decided, made
 pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
 BUCKET = "many"
-FOLDER = "runs" * 20
+FOLDER = "runs" * 54
+"""With the names of checkpoints, 230 characters."""
 LISTED = 1000
-MOST = 800
-FEW, MORE = 10, 20
-MOST_EVENTS = 25_000
+FEW = 10
 MOST_BYTES = 256 * 1024
 SLICES = {f"language-{number:03}": 0.9 for number in range(100)}
 
@@ -48,16 +47,17 @@ def aws() -> Iterator[EmbeddedAws]:
         yield embedded
 
 
-def judged(aws: EmbeddedAws, airflow: LocalAirflow, on: On, count: int) -> RunReport:
+def judged(aws: EmbeddedAws, airflow: LocalAirflow, on: On, count: int, **fields: Any) -> RunReport:
     evaluate = decided(
         checkpoints=f"s3://{BUCKET}/{FOLDER}",
-        select={"last": count},
-        max_checkpoints=MOST,
+        select=None if count == LISTED else {"last": count},
+        max_checkpoints=LISTED,
         max_concurrency=40,
         slices={"language": {"minimum": 0.8}},
+        **fields,
     )
     report = run(made(f"many-{on}-{count}", evaluate), on=on, aws=aws, airflow=airflow)
-    assert (report.state, report.cause) == ("succeeded", None)
+    assert (report.cause, report.state) == (None, "succeeded")
     jobs = [call for call in report.calls if call.operation == "CreateProcessingJob"]
     assert len(jobs) == count + 1
     return report
@@ -70,7 +70,9 @@ def history(aws: EmbeddedAws, name: str) -> list[dict[str, Any]]:
     [arn] = [each["stateMachineArn"] for each in machines if each["name"].startswith(name)]
     [execution] = states.list_executions(stateMachineArn=arn)["executions"]
     pages = states.get_paginator("get_execution_history").paginate(
-        executionArn=execution["executionArn"]
+        executionArn=execution["executionArn"],
+        # moto copies the whole history for each page.
+        PaginationConfig={"PageSize": 1000},
     )
     return [event for page in pages for event in page["events"]]
 
@@ -91,19 +93,19 @@ def _values(part: Any) -> list[Any]:
     return list(part.values()) if isinstance(part, dict) else []
 
 
-def test_eight_hundred_checkpoints_fit_an_execution(
-    aws: EmbeddedAws, airflow: LocalAirflow
-) -> None:
-    measured = []
-    for count in (FEW, MORE):
-        judged(aws, airflow, "step-functions", count)
-        events = history(aws, f"many-step-functions-{count}")
-        measured.append((len(events), largest(events)))
-    for few, more, most in zip(*measured, (MOST_EVENTS, MOST_BYTES), strict=True):
-        each = (more - few) / (MORE - FEW)
-        assert few + each * (MOST - FEW) < most, measured
-    # The list of all that lie there is in one of the states already.
-    assert measured[0][1] > LISTED * len(FOLDER)
+def test_a_thousand_checkpoints_fit_an_execution(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
+    """All but a few jobs fail before they run, which takes no process, and more events."""
+    lost = LISTED - FEW
+    # Its own job decides; its name begins as theirs.
+    aws.inject(Fault.job("many-step-functions", operation="CreateProcessingJob", times=lost))
+    report = judged(aws, airflow, "step-functions", LISTED, failures_allowed=lost)
+    outputs: Any = report.outputs
+    assert outputs["judge"]["outcome"] == "promoted"
+    events = history(aws, f"many-step-functions-{LISTED}")
+    # Shown by pytest -rP: what docs/evaluation.md tells is measured here.
+    print(f"{len(events)} events, {largest(events)} bytes in the largest payload")  # noqa: T201
+    assert len(events) < MOST_EVENTS - RESERVE, len(events)
+    assert LISTED * len(FOLDER) < largest(events) < MOST_BYTES, largest(events)
 
 
 def test_a_hundred_slices_stay_in_s3(aws: EmbeddedAws, airflow: LocalAirflow) -> None:

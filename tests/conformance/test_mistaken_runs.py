@@ -16,7 +16,7 @@ from orchestration.local import EmbeddedAws
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import executions
 from tests.conformance import normal
-from tests.direct.test_mistakes import MISTAKES, SCALE, USUAL, pipeline, provide
+from tests.direct.test_mistakes import MISTAKES, SCALE, USUAL, pipeline, provide, way_out
 
 pytestmark = pytest.mark.slow
 ALL = pytest.mark.parametrize("case", MISTAKES, ids=lambda case: case["mistake"].replace(" ", "-"))
@@ -77,6 +77,8 @@ def alike(case: dict[str, Any], driver: str, said: tuple[str | None, str | None]
     text = " ".join(str(said[1]).split())
     assert said[0] == expected["error"], text
     assert [words for words in expected["cause"] if words not in text] == [], text
+    read = way_out(str(said[0]), text)
+    assert [words for words in expected["way_out"] if words not in read] == [], read
 
 
 def forget_endpoint(aws: EmbeddedAws) -> None:

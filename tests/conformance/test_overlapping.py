@@ -34,10 +34,27 @@ PIPELINE: dict[str, Any] = {
 }
 
 
+JOB: dict[str, Any] = {
+    "name": "train",
+    "kind": "training_job",
+    "image": "image",
+    "entrypoint": ["sleep", "1000"],
+    "cluster": {"instance_type": "ml.c5.xlarge"},
+    "max_runtime_s": 400_000,
+}
+
+
 @pytest.fixture(scope="module")
 def aws() -> Iterator[EmbeddedAws]:
     with EmbeddedAws(time_scale=0.001, enforce_iam=True) as embedded:
         embedded.provide(roles=[ROLE])
+        # The jobs' own needs.
+        allowed = {"Effect": "Allow", "Action": ["logs:*", "s3:*", "ecr:*"], "Resource": "*"}
+        embedded.client("iam").put_role_policy(
+            RoleName=ROLE.rpartition("/")[2],
+            PolicyName="jobs",
+            PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [allowed]}),
+        )
         embedded.client("s3").create_bucket(Bucket="my-bucket")
         yield embedded
 
@@ -47,6 +64,7 @@ class Machine:
 
     def __init__(self, aws: EmbeddedAws, policy: str, **fields: Any) -> None:
         fields = {**PIPELINE, "name": policy.replace("_", "-"), **fields}
+        self.name = fields["name"]
         pipeline = Pipeline(overlap=policy, **fields)
         self.states: Any = aws.client("stepfunctions")
         self.arn = step_functions(pipeline, session=aws).state_machine_arn
@@ -76,6 +94,15 @@ class Machine:
             return dict(self.states.describe_execution(executionArn=execution))
 
         return wait(described, lambda each: each["status"] != "RUNNING")
+
+    def jobs(self, aws: EmbeddedAws) -> list[str]:
+        """Return the states of its training jobs."""
+        every = aws.state()["sagemaker"]["TrainingJobs"]
+        return [
+            each["TrainingJobStatus"]
+            for name, each in every.items()
+            if name.startswith(f"{self.name}-")
+        ]
 
     def stop(self, *executions: str) -> None:
         for each in executions:
@@ -140,6 +167,28 @@ def test_a_run_that_is_listed_late_decides_when_it_sees_itself_or_an_older_one(
     machine.stop(first)
 
 
+@pytest.mark.parametrize("policy", ["queue", "stop_older"])
+def test_policies_hold_where_runs_are_listed_late(aws: EmbeddedAws, policy: str) -> None:
+    """Each run is missing in the first looks; the newer one decides by the older one it sees."""
+    machine = Machine(aws, policy, name=f"late-{policy.replace('_', '-')}")
+    aws.inject(Fault.late(f":{machine.name}:first", times=2))
+    first = machine.start("first")
+    machine.enters(first, "hold-wait")
+    assert machine.entered(first).count("FindOldest") == 3
+    aws.inject(Fault.late(f":{machine.name}:second", times=2))
+    second = machine.start("second")
+    if policy == "queue":
+        machine.enters(second, "WaitForOlder")
+        machine.stop(first)
+    machine.enters(second, "hold-wait")
+    ended = machine.ends(first)
+    assert (ended["status"], ended.get("error")) == (
+        "ABORTED", None if policy == "queue" else "Superseded"
+    )  # fmt: skip
+    assert machine.entered(second).count("FindOldest") >= 3
+    machine.stop(second)
+
+
 def test_runs_go_on_side_by_side_where_that_is_allowed(aws: EmbeddedAws) -> None:
     machine = Machine(aws, "allow")
     both = [machine.start("first"), machine.start("second")]
@@ -148,7 +197,7 @@ def test_runs_go_on_side_by_side_where_that_is_allowed(aws: EmbeddedAws) -> None
     machine.stop(*both)
 
 
-@pytest.mark.parametrize("policy", ["queue", "skip"])
+@pytest.mark.parametrize("policy", ["queue", "skip", "stop_older"])
 def test_of_executions_of_one_run_one_goes_on(aws: EmbeddedAws, policy: str) -> None:
     """EventBridge Scheduler may start a run twice."""
     machine = Machine(aws, policy)
@@ -165,26 +214,32 @@ def test_of_executions_of_one_run_one_goes_on(aws: EmbeddedAws, policy: str) -> 
     machine.stop(*(e for e, s in zip((first, second), statuses, strict=True) if s == "RUNNING"))
 
 
+def test_executions_of_one_run_that_may_overlap_pay_for_one_job(aws: EmbeddedAws) -> None:
+    machine = Machine(aws, "allow", name="twice", stages=[{**JOB, "entrypoint": ["sleep", "1"]}])
+    both = [machine.start(name, run="nightly") for name in ("first", "second")]
+    assert [machine.ends(each)["status"] for each in both] == ["SUCCEEDED"] * 2
+    asked = creations(aws, "twice-")
+    assert (len(asked), asked.count(None)) == (2, 1), "the second adopts what the first pays"
+
+
+def creations(aws: EmbeddedAws, prefix: str) -> list[str | None]:
+    """Return the answers to requests for training jobs of such names: an error, or none."""
+    calls = aws.calls(service="sagemaker")
+    return [
+        call.error_code
+        for call in calls
+        if call.operation == "CreateTrainingJob"
+        and call.request["TrainingJobName"].startswith(prefix)
+    ]
+
+
 def test_the_older_run_is_stopped_and_cleaned_up_before_the_newer_one_pays(
     aws: EmbeddedAws,
 ) -> None:
-    job = {
-        "name": "train",
-        "kind": "training_job",
-        "image": "image",
-        "entrypoint": ["sleep", "1000"],
-        "cluster": {"instance_type": "ml.c5.xlarge"},
-        "max_runtime_s": 400_000,
-    }
-    machine = Machine(aws, "stop_older", stages=[job])
+    machine = Machine(aws, "stop_older", name="stopping", stages=[JOB])
 
     def jobs() -> list[str]:
-        every = aws.state()["sagemaker"]["TrainingJobs"]
-        return [
-            each["TrainingJobStatus"]
-            for name, each in every.items()
-            if name.startswith("stop-older-")
-        ]
+        return machine.jobs(aws)
 
     first = machine.start("first")
     wait(jobs, lambda found: found == ["InProgress"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -249,7 +251,8 @@ def test_a_version_of_another_account_is_deployed_where_its_policy_allows_it(
         version, own = approved(aws, OWNER), approved(aws)
         assert (version.split(":")[4], own.split(":")[4]) == (OWNER, "123456789012")
         for on in ON:
-            pipeline = deployment(package_group=GROUP, endpoint_name=f"prices-{on}")
+            # One endpoint, which the first makes: CreateModel is tried on each below.
+            pipeline = deployment(package_group=GROUP)
             theirs.delete_model_package_group_policy(ModelPackageGroupName="prices")
             refused = run(pipeline, on=on, aws=aws, airflow=airflow, run_id=f"{on}-refused")
             assert refused.state == "failed"
@@ -264,3 +267,93 @@ def test_a_version_of_another_account_is_deployed_where_its_policy_allows_it(
             outputs: Any = report.outputs
             assert outputs["deploy"]["model_package"] == version
             assert outputs["deploy"]["answer"] == {"price": 264000}
+
+
+ROLE = f"arn:aws:iam::{OWNER}:role/registry"
+NOT_AUTHORIZED = f"is not authorized to perform: sts:AssumeRole on resource: {ROLE}"
+
+
+def by_role(on: str) -> Pipeline:
+    """Register, approve and deploy by a role of the account that has the registry."""
+    where = {"registry_role": ROLE}
+    stages = {
+        "register": {
+            "kind": "model_registration",
+            "package_group": GROUP,
+            "model_data": "s3://registry/model",
+            "image": IMAGE,
+            **where,
+        },
+        "decide": {
+            "kind": "model_approval",
+            "model_package": {"ref": "register.model_package"},
+            **where,
+        },
+        "deploy": {
+            **DEPLOY,
+            **where,
+            "package_group": GROUP,
+            "endpoint_name": f"prices-{on}",
+            "after": ["decide"],
+        },
+    }
+    return Pipeline.parse(
+        {
+            "name": "serve",
+            "region": "us-east-1",
+            "workspace": "s3://registry/runs",
+            "role": "arn:aws:iam::123456789012:role/SageMaker",
+            "stages": stages,
+        }
+    )
+
+
+def policies_in(told: str) -> Iterator[dict[str, Any]]:
+    """Yield the policies that `orchestrate deploy` tells an owner to set."""
+    decoder = json.JSONDecoder()
+    while "{" in told:
+        policy, end = decoder.raw_decode(told := told[told.index("{") :])
+        told = told[end:]
+        yield policy
+
+
+def test_a_role_of_another_account_registers_approves_and_finds_what_is_deployed(
+    airflow: LocalAirflow,
+) -> None:
+    wanted = desired(by_role("any"), Account(id="123456789012", region="us-east-1"))
+    sharing, trust, permissions = (p for told in warnings(wanted) for p in policies_in(told))
+    closed = {**trust, "Statement": [{**each, "Effect": "Deny"} for each in trust["Statement"]]}
+    with EmbeddedAws(time_scale=0.003) as aws:
+        aws.client("s3").create_bucket(Bucket="registry")
+        for path in ("weights.json", "code/inference.py"):
+            body = (MODEL / path).read_bytes()
+            aws.client("s3").put_object(Bucket="registry", Key=f"model/{path}", Body=body)
+        theirs, iam = (aws.client(each, account=OWNER) for each in ("sagemaker", "iam"))
+        theirs.create_model_package_group(ModelPackageGroupName="prices")
+        theirs.put_model_package_group_policy(
+            ModelPackageGroupName="prices", ResourcePolicy=json.dumps(sharing)
+        )
+        iam.create_role(RoleName="registry", AssumeRolePolicyDocument=json.dumps(closed))
+        iam.put_role_policy(
+            RoleName="registry", PolicyName="own", PolicyDocument=json.dumps(permissions)
+        )
+
+        def report(on: On, document: Any, name: str) -> RunReport:
+            trusting = json.dumps(document)
+            iam.update_assume_role_policy(RoleName="registry", PolicyDocument=trusting)
+            return run(by_role(on), on=on, aws=aws, airflow=airflow, run_id=f"{on}-{name}")
+
+        for on in ON:
+            refused = report(on, closed, "refused")
+            assert refused.state == "failed"
+            assert f"User: arn:aws:iam::123456789012:root {NOT_AUTHORIZED}" in str(refused.cause)
+            allowed = report(on, trust, "allowed")
+            assert (allowed.state, allowed.cause) == ("succeeded", None)
+            outputs: Any = allowed.outputs
+            version = outputs["register"]["model_package"]
+            assert version.startswith(f"arn:aws:sagemaker:us-east-1:{OWNER}:model-package/prices/")
+            assert outputs["decide"]["status"] == "Approved"
+            assert outputs["deploy"]["model_package"] == version
+            assert outputs["deploy"]["answer"] == {"price": 264000}
+        own = aws.client("sagemaker").list_model_package_groups()
+        assert own["ModelPackageGroupSummaryList"] == []

@@ -58,7 +58,8 @@ def deployed(aws: EmbeddedAws, folder: Path, text: str, **parameters: str) -> st
     done = step_functions(
         Pipeline.load(path), session=aws, parameters=parameters, sleep=lambda _: None
     )
-    assert done.warnings == ()
+    # Several pipelines of this account have the same stages, as one has that was renamed.
+    assert [each for each in done.warnings if "with the same stages" not in each] == []
     return done.state_machine_arn
 
 

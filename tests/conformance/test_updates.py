@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,8 +80,15 @@ class Shop:
         self.client, self.runtime = aws.client("sagemaker"), aws.client("sagemaker-runtime")
 
     def deploy(
-        self, model: str, update: dict[str, Any], run_id: str | None = None, **more: Any
+        self,
+        model: str,
+        update: dict[str, Any],
+        run_id: str | None = None,
+        machines: int | None = None,
+        **more: Any,
     ) -> RunReport:
+        number: dict[str, Any] = {} if machines is None else {"machines": {"type": "number"}}
+        given = {} if machines is None else {"machines": machines}
         deploy = {
             "kind": "deployment",
             "model_data": {"join": ["s3://models/", {"parameter": "model"}]},
@@ -96,11 +104,18 @@ class Shop:
                 "name": self.name,
                 "region": "us-east-1",
                 "workspace": "s3://models/runs",
-                "parameters": {"model": {"default": model}},
+                "parameters": {"model": {"default": model}, **number},
                 "stages": {"deploy": {k: v for k, v in deploy.items() if v is not None}},
             }
         )
-        return run(pipeline, on=self.on, aws=self.aws, airflow=self.airflow, run_id=run_id)
+        return run(
+            pipeline,
+            on=self.on,
+            aws=self.aws,
+            airflow=self.airflow,
+            run_id=run_id,
+            parameters=given,
+        )
 
     def judgements(self) -> int:
         """Return how many scripts have judged answers."""
@@ -133,21 +148,21 @@ class Shop:
     def describe(self) -> dict[str, Any]:
         return dict(self.client.describe_endpoint(EndpointName=self.name))
 
-    def ask(self) -> str:
+    def ask(self, **of: str) -> str:
         try:
-            answer = self.runtime.invoke_endpoint(EndpointName=self.name, Body=b"1")
+            answer = self.runtime.invoke_endpoint(EndpointName=self.name, Body=b"1", **of)
         except ClientError as error:
             return str(error)
         return str(json.loads(answer["Body"].read())["name"])
 
     @contextmanager
-    def asked(self) -> Iterator[set[str]]:
+    def asked(self, **of: str) -> Iterator[set[str]]:
         """Keep asking, a few times within each of the simulated minutes; yield the answers."""
         stop, answers = threading.Event(), set[str]()
 
         def keep() -> None:
             while not stop.wait(0.05):
-                answers.add(self.ask())
+                answers.add(self.ask(**of))
 
         thread = threading.Thread(target=keep)
         thread.start()
@@ -247,6 +262,15 @@ def test_what_would_be_refused_or_rolled_back_anyhow_changes_nothing(shop: Shop)
     assert active.cause == "alarms are on, and would roll any update back: [orders]"
     assert count(missing, "CreateModel") == count(active, "CreateModel") == 0
     assert shop.ask() == "one"
+
+
+def test_a_number_of_instances_that_the_run_is_given_must_change_over_in_parts(shop: Shop) -> None:
+    shop.serve("one")
+    report = shop.deploy("two", CANARY, instance_count={"parameter": "machines"}, machines=1)
+    assert (report.state, report.error) == ("failed", "UpdateNotPossible")
+    told = "canary traffic, 1 at a time, needs at least 2 and at most 100 instances, got 1"
+    assert report.cause == told
+    assert (count(report, "CreateModel"), shop.ask()) == (0, "one")
 
 
 def test_another_deployment_is_refused_or_waited_for(shop: Shop) -> None:
@@ -652,14 +676,68 @@ def test_a_quota_that_does_not_suffice_has_a_name_of_its_own(shop: Shop) -> None
     assert shop.ask() == "one"
 
 
-def test_a_model_that_never_answers_its_health_check_rolls_back(shop: Shop) -> None:
-    before = shop.serve("one")
-    shop.aws.client("s3").put_object(Bucket="models", Key=f"{shop.name}-mute/name", Body=b"none")
-    report = shop.deploy(f"{shop.name}-mute", {"baking_s": 0})
+def test_machines_that_are_not_available_are_replaced_by_the_next_type(shop: Shop) -> None:
+    pools: dict[str, Any] = {"fallbacks": ["ml.m5.xlarge"], "capacity_timeout_s": 300}
+    lacking = Fault.capacity(shop.name, instance_type="ml.m5.large")
+    shop.aws.inject(lacking)
+    assert shop.deploy("one", {"baking_s": 0}, **pools).state == "succeeded"
+    [variant] = shop.describe()["ProductionVariants"]
+    counts = {
+        each["InstanceType"]: each["CurrentInstanceCount"] for each in variant["InstancePools"]
+    }
+    assert counts == {"ml.m5.large": 0, "ml.m5.xlarge": 2}
+    for each in (lacking, Fault.capacity(shop.name, instance_type="ml.m5.xlarge")):
+        shop.aws.inject(each)
+    report = shop.deploy("two", {"baking_s": 0}, **pools)
     assert (report.state, report.error) == ("failed", "EndpointRolledBack")
-    assert report.cause is not None
-    assert report.cause.startswith(f"it serves {before} instead of {shop.name}-deploy-")
     assert shop.ask() == "one"
+
+
+CONTAINER = """
+import http.server
+import json
+import os
+import pathlib
+import sys
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/ping" and "mute" not in sys.argv else 503)
+        self.end_headers()
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.end_headers()
+        folder = pathlib.Path(os.environ["SAGEMAKER_BASE_DIR"], "model")
+        self.wfile.write(json.dumps({"name": "own " + (folder / "name").read_text()}).encode())
+
+port = int(os.environ["SAGEMAKER_BIND_TO_PORT"])
+http.server.ThreadingHTTPServer(("127.0.0.1", port), Answers).serve_forever()
+"""
+
+
+def test_a_container_of_ones_own_serves_and_one_that_never_answers_ping_changes_nothing(
+    shop: Shop, tmp_path: Path
+) -> None:
+    (tmp_path / "serve.py").write_text(CONTAINER)
+
+    def container(*arguments: str) -> dict[str, Any]:
+        command = [sys.executable, "serve.py", *arguments]
+        local = {"command": command, "directory": str(tmp_path)}
+        return {"local": local, "startup_timeout_s": 60}
+
+    # The endpoint of a creation that failed can only be deleted.
+    created = shop.deploy("one", {"baking_s": 0}, **container("mute"))
+    assert (created.state, created.error) == ("failed", "EndpointFailed")
+    unanswered = "did not pass the ping health check. it did not answer GET /ping within 60 s"
+    assert unanswered in str(created.cause)
+    shop.close()
+
+    assert shop.deploy("one", {"baking_s": 0}, **container()).state == "succeeded"
+    updated = shop.deploy("two", {"baking_s": 0}, **container("mute"))
+    assert (updated.state, updated.error) == ("failed", "EndpointRolledBack")
+    assert shop.ask() == "own one"
 
 
 @pytest.mark.parametrize("shop", BACKENDS[:2], indirect=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,32 @@ def test_stages_branch_on_the_outcome(aws: EmbeddedAws, airflow: LocalAirflow) -
     assert jobs(aws) - before == 3 * 6
 
 
+@pytest.mark.parametrize(
+    ("name", "fields", "outcome"),
+    [
+        ("old", {"threshold": {"value": 0.9, "on_miss": "go_on"}}, "below_threshold"),
+        ("nobody", {"on_miss": "go_on"}, "no_checkpoint"),
+    ],
+)
+def test_stages_branch_on_a_miss(
+    name: str, fields: Any, outcome: str, aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    evaluate = decided(name, **fields)
+    best, told = evaluate.outputs.best_checkpoint, evaluate.outputs.outcome
+    deployed = following(best, when={"equal": [told, "promoted"]})
+    data = f"s3://{BUCKET}/holdout"
+    tell = following(data, name="tell", when={"equal": [told, outcome]})
+    pipeline = made(f"missed-{outcome.replace('_', '-')}", evaluate, deployed, tell)
+    reports = everywhere(pipeline, aws, airflow)
+    assert {each.state for each in reports.values()} == {"succeeded"}
+    shown = ended(reports)
+    assert (shown["outcome"], shown["passed"]) == (outcome, False)
+    for each in reports.values():
+        every: Any = each.outputs
+        assert every["use"]["job_name"] is None
+        assert every["tell"]["job_name"]
+
+
 def test_the_first_run_has_no_champion(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
     select = {"pattern": "epoch-*", "every": 2, "last": 1}
     evaluate = decided(champion={"endpoint": "nobody"}, select=select)
@@ -220,7 +247,14 @@ def test_what_cannot_be_promoted_fails_the_run_by_its_own_name(
     pipeline = made(f"fails-{error.lower()}-{len(cause)}", decided(name, **fields))
     reports = everywhere(pipeline, aws, airflow, backends=BY_STEPS)
     assert {(each.state, each.error) for each in reports.values()} == {("failed", error)}
-    assert cause in str(reports["direct"].cause)
+    for each in reports.values():
+        assert cause in str(each.cause)
+        if "DescribeModel" in str(each.cause):
+            continue  # Nothing was decided, and so there is no page.
+        page = str(each.cause).rpartition("the page about it is ")[2]
+        place = re.fullmatch(rf"s3://{BUCKET}/(.+/judge/verdict/report\.html)", page)
+        assert place is not None, each.cause
+        assert aws.client("s3").head_object(Bucket=BUCKET, Key=place[1])["ContentLength"] > 0
 
 
 def test_where_a_miss_ends_the_run_well_nothing_is_chosen(

@@ -152,3 +152,72 @@ def resting(**fields: Any) -> Pipeline:
         "stages": (Pause(name="rest", duration_s=1),),
     }
     return Pipeline(**{**given, **fields})
+
+
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+_SLEEPS: dict[str, Any] = {"image": IMAGE, "max_runtime_s": 600}
+
+
+def worked() -> Pipeline:
+    """Jobs that end at once, in a network, with keys; what they made is registered and told."""
+    cluster = {"instance_type": "ml.c5.xlarge", "volume_kms_key": KEY}
+    network = {"subnets": ["subnet-0123abcd"], "security_groups": ["sg-0123abcd"]}
+    stages: dict[str, Any] = {
+        "train": {
+            "kind": "training_job",
+            "entrypoint": ["sleep", "0"],
+            "channels": {"training": {"uri": {"parameter": "data"}}},
+            "checkpoints": {},
+            "cluster": cluster,
+            "vpc": network,
+            "extra_request": {"OutputDataConfig": {"KmsKeyId": KEY}},
+            **_SLEEPS,
+        },
+        "split": {
+            "kind": "processing_job",
+            "command": ["sleep", "0"],
+            "inputs": {"set": {"uri": {"parameter": "data"}}},
+            "results": {"parts": {}},
+            "cluster": {"instance_type": "ml.c5.xlarge"},
+            **_SLEEPS,
+        },
+        "tune": {
+            "kind": "tuning_job",
+            "local": {"command": ["echo", "score=0.5"]},
+            "channels": {"training": {"uri": {"parameter": "data"}}},
+            "cluster": {"instance_type": "ml.c5.xlarge"},
+            "objective": {"metric": "score", "direction": "max", "regex": "score=([0-9.]+)"},
+            "ranges": {"rate": {"categorical": [0.1]}},
+            "search": "grid",
+            **_SLEEPS,
+        },
+        "register": {
+            "kind": "model_registration",
+            "package_group": "prices",
+            "model_data": {"ref": "train.model_artifacts"},
+            "model_archive": True,
+            "image": IMAGE,
+        },
+        "decide": {
+            "kind": "model_approval",
+            "model_package": {"ref": "register.model_package"},
+            "approved": True,
+        },
+        "tell": {
+            "kind": "aws_call",
+            "after": ["decide"],
+            "service": "sqs",
+            "operation": "CreateQueue",
+            "request": {"QueueName": "worked"},
+        },
+    }
+    return Pipeline.parse(
+        {
+            "name": "worked",
+            "region": ACCOUNT.region,
+            "parameters": {"bucket": {}, "data": {}},
+            "workspace": {"join": ["s3://", {"parameter": "bucket"}, "/worked"]},
+            "schedule": {"cron": "0 * * * *", "timezone": "UTC"},
+            "stages": stages,
+        }
+    )

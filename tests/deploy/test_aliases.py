@@ -135,7 +135,7 @@ def test_another_name_moves_what_starts_runs_and_none_removes_the_alias(aws: Emb
     deploy(aws, "First.", schedule=NIGHTLY)
     renamed = deploy(aws, "First.", "prod", schedule=NIGHTLY)
     assert summaries(renamed) == [
-        "update state machine copying: tags",
+        "update state machine copying: definition, tags",
         "create alias prod",
         "update schedule copying: target",
         "delete alias live",
@@ -145,6 +145,17 @@ def test_another_name_moves_what_starts_runs_and_none_removes_the_alias(aws: Emb
     assert summaries(removed)[-2:] == ["update schedule copying: target", "delete alias prod"]
     assert (routes(aws), target(aws), ALIAS in tags(aws)) == ({}, MACHINE, False)
     assert deploy(aws, "First.", None, schedule=NIGHTLY).changes == ()
+
+
+def test_another_name_goes_on_with_a_trial_and_knows_the_way_back(aws: EmbeddedAws) -> None:
+    deploy(aws, "First.", CANARY)
+    deploy(aws, "Second.", CANARY)
+    deploy(aws, "Second.", {**CANARY, "name": "prod"})
+    assert routes(aws) == {"prod": {1: 90, 2: 10}}
+    deploy(aws, "Second.", "orders")
+    assert routes(aws) == {"orders": {2: 100}}
+    rollback("copying", session=aws).apply()
+    assert routes(aws) == {"orders": {1: 100}}
 
 
 def test_an_alias_that_is_cut_off_at_each_call_is_finished_by_the_next_deployment(

@@ -205,7 +205,8 @@ def test_changed_tags_are_set_and_those_of_others_stay(account: Account) -> None
     assert account.deploy(pipelines.copying(tags={"team": "vision"})).changes == ()
     account.calls()
     done = account.deploy(pipelines.copying(tags={"team": "speech"}))
-    assert account.writes() == ["TagRole", "TagResource"]
+    # The definition holds the pipeline's file, in which the tags stand.
+    assert account.writes() == ["TagRole", "UpdateStateMachine", "TagResource"]
     tags = {t["key"]: t["value"] for t in states.list_tags_for_resource(resourceArn=arn)["tags"]}
     assert tags == {"team": "speech", "billing": "42", "orchestration:pipeline": "copying"}
 
@@ -268,10 +269,13 @@ def test_a_schedule_that_is_gone_from_the_description_is_removed(account: Accoun
     account.calls()
     done = account.deploy(pipelines.copying())
     assert summaries(done) == [
+        "update state machine copying: definition",
         "delete schedule copying",
         "delete role copying-us-east-1-schedule",
     ]
-    assert account.writes() == ["DeleteSchedule", "DeleteRolePolicy", "DeleteRole"]
+    assert account.writes() == [
+        *("UpdateStateMachine", "DeleteSchedule", "DeleteRolePolicy", "DeleteRole")
+    ]
     assert account.deploy(pipelines.copying()).changes == ()
 
 

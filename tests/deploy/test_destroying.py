@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from orchestration import Pipeline
 from orchestration.cleanup import KEEP, PIPELINE, RUN
 from orchestration.cleanup import MACHINE as OF_MACHINE
-from orchestration.deploy import Destruction, destruction, step_functions
+from orchestration.deploy import Destruction, destruction, plan, step_functions
 from orchestration.errors import DeployError
 from orchestration.local import EmbeddedAws
 from tests.deploy.pipelines import SLEEPING
@@ -42,14 +43,22 @@ class CutOff(Exception):
 
 @dataclass
 class Cutting:
-    """A session cut off after each call that changes something, once after repeated ones."""
+    """A session cut off after each call that changes something, once after repeated ones.
+
+    The same request again is a repetition, too: what was cut off does it over.
+
+    With ``cuts``, only after those, counted from 1 over all that is made.
+    """
 
     aws: EmbeddedAws
     made: list[str] = field(default_factory=list)
+    cuts: frozenset[int] | None = None
+    _done: set[str] = field(default_factory=set)
     _clients: list[Any] = field(default_factory=list)
 
     def client(self, service_name: str, /) -> Any:
         client = self.aws.client(service_name)
+        client.meta.events.register("before-parameter-build", _remember, unique_id="asked")
         client.meta.events.register("after-call", self._count, unique_id="cutting")
         self._clients.append(client)
         return client
@@ -57,14 +66,23 @@ class Cutting:
     def release(self) -> None:
         """Let the account's clients be as they were."""
         for client in self._clients:
+            client.meta.events.unregister("before-parameter-build", unique_id="asked")
             client.meta.events.unregister("after-call", unique_id="cutting")
 
-    def _count(self, model: Any, http_response: Any, **_: Any) -> None:
+    def _count(self, model: Any, http_response: Any, context: dict[str, Any], **_: Any) -> None:
         if not model.name.startswith(_READS) and http_response.status_code < 300:
-            again = model.name in _REPEATED and model.name in self.made
+            request = f"{model.name} {context['cutting']}"
+            repeated = model.name in _REPEATED and model.name in self.made
+            again = repeated or request in self._done
             self.made.append(model.name)
-            if not again:
+            self._done.add(request)
+            if len(self.made) in self.cuts if self.cuts is not None else not again:
                 raise CutOff(model.name)
+
+
+def _remember(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
+    # A body is a stream, another one each time.
+    context["cutting"] = repr({name: value for name, value in params.items() if name != "Body"})
 
 
 def _no_pause(seconds: float) -> None:
@@ -108,6 +126,12 @@ def deployed(aws: EmbeddedAws, tmp_path: Path) -> EmbeddedAws:
     path.write_text(SLEEPING + STARTED)
     step_functions(Pipeline.load(path), session=aws, parameters=PARAMETERS, sleep=_no_pause)
     return aws
+
+
+def _renamed(folder: Path) -> Path:
+    path = folder / "sleeping.yaml"
+    path.write_text(path.read_text().replace("name: sleeping", "name: dozing"))
+    return path
 
 
 def found(aws: EmbeddedAws) -> Destruction:
@@ -168,10 +192,88 @@ def test_what_a_destruction_left_when_it_was_cut_off_goes_with_the_next(
     assert cutting.made.index("DeleteSchedule") < swept < cutting.made.index("DeleteStateMachine")
 
 
+def test_of_a_renamed_pipeline_nothing_is_left_under_the_old_name(
+    aws: EmbeddedAws, deployed: EmbeddedAws, tmp_path: Path
+) -> None:
+    dozing = Pipeline.load(_renamed(tmp_path))
+    denied = _machine_that_may_not_be_described(aws)
+    [told] = plan(dozing, session=aws, parameters=PARAMETERS).deployment.warnings
+    assert "deploy with --renamed-from sleeping" in told
+    wrong = plan(dozing, session=aws, parameters=PARAMETERS, renamed_from="slepping").deployment
+    assert wrong.warnings[0] == told
+    assert "nothing of pipeline slepping is deployed here" in wrong.warnings[1]
+    denied()
+    renamed: dict[str, Any] = {"parameters": PARAMETERS, "renamed_from": "sleeping"}
+    planned = plan(dozing, session=aws, **renamed).deployment
+    assert planned.warnings == ()
+    kinds = [change.kind for change in planned.changes]
+    assert kinds == sorted(kinds)  # "create" comes before "delete".
+    gone = [change for change in planned.changes if change.kind == "delete"]
+    assert gone == list(found(aws).changes)
+    cutting, cuts = Cutting(aws, cuts=frozenset({9, 30})), 0
+    while cuts < 5:
+        try:
+            step_functions(dozing, session=cutting, sleep=_short_pause, **renamed)
+        except CutOff:
+            cuts += 1
+            continue
+        break
+    cutting.release()
+    assert cuts == 2
+    assert {name for name in left(aws) if "sleeping" in name} == set()
+    again = plan(dozing, session=aws, **renamed).deployment
+    assert again.changes == ()
+    assert "nothing of pipeline sleeping is deployed here; leave --renamed-from out" in str(
+        again.warnings
+    )
+    with pytest.raises(DeployError, match="pipeline dozing has this name now"):
+        plan(dozing, session=aws, parameters=PARAMETERS, renamed_from="dozing")
+    destruction("dozing", session=aws).apply(sleep=_no_pause)
+
+
+def _machine_that_may_not_be_described(aws: EmbeddedAws) -> Callable[[], None]:
+    """Make the newest machine one that an account refuses to describe; return what undoes that."""
+    states = aws.client("stepfunctions")
+    definition = json.dumps({"StartAt": "End", "States": {"End": {"Type": "Succeed"}}})
+    arn = states.create_state_machine(name="secret", definition=definition, roleArn=ROLE)[
+        "stateMachineArn"
+    ]
+
+    def deny(params: dict[str, Any], **_: Any) -> None:
+        if params["stateMachineArn"] == arn:
+            raise ClientError({"Error": {"Code": "AccessDenied"}}, "DescribeStateMachine")
+
+    event = "before-parameter-build.sfn.DescribeStateMachine"
+    states.meta.events.register(event, deny, unique_id="denied")
+
+    def undo() -> None:
+        states.meta.events.unregister(event, unique_id="denied")
+        states.delete_state_machine(stateMachineArn=arn)
+
+    return undo
+
+
+def test_an_earlier_name_that_is_another_pipelines_is_refused(
+    aws: EmbeddedAws, deployed: EmbeddedAws, tmp_path: Path
+) -> None:
+    text = (tmp_path / "sleeping.yaml").read_text().replace("name: sleeping", "name: another")
+    given: dict[str, Any] = {"parameters": PARAMETERS, "renamed_from": "sleeping"}
+    path = tmp_path / "another.yaml"
+    path.write_text(text.replace("train:", "nap:"))
+    assert plan(Pipeline.load(path), session=aws, **given).former is not None
+    path.write_text(path.read_text().replace("image: image", "image: other"))
+    with pytest.raises(DeployError, match="pipeline sleeping shares no stage with this one"):
+        plan(Pipeline.load(path), session=aws, **given)
+    found(aws).apply(sleep=_no_pause)
+
+
 def test_a_run_is_ended_only_on_request_and_cleaned_up_after(
-    aws: EmbeddedAws, deployed: EmbeddedAws
+    aws: EmbeddedAws, deployed: EmbeddedAws, tmp_path: Path
 ) -> None:
     states = aws.client("stepfunctions")
+    dozing = Pipeline.load(_renamed(tmp_path))
+    early = found(aws)
+    renaming = plan(dozing, session=aws, parameters=PARAMETERS, renamed_from="sleeping")
     given = json.dumps({**PARAMETERS, "seconds": "600"})
     run = states.start_execution(stateMachineArn=MACHINE, input=given)["executionArn"]
     jobs = wait(
@@ -182,6 +284,16 @@ def test_a_run_is_ended_only_on_request_and_cleaned_up_after(
     with pytest.raises(DeployError, match=f"1 executions are running, {run} for one"):
         found(aws).apply(sleep=_no_pause)
     assert left(aws) == before
+    with pytest.raises(DeployError, match="pipeline sleeping can't be destroyed yet"):
+        step_functions(dozing, session=aws, parameters=PARAMETERS, renamed_from="sleeping")
+    assert left(aws) == before
+    for planned_before_it in (renaming, early):
+        with pytest.raises(DeployError, match=f"only what starts runs is destroyed yet.*{run}"):
+            planned_before_it.apply(sleep=_short_pause)
+        assert states.describe_execution(executionArn=run)["status"] == "RUNNING"
+    assert before - left(aws) >= {"schedule sleeping", "rule sleeping-trigger"}
+    assert MACHINE in left(aws)
+    destruction("dozing", session=aws).apply(sleep=_no_pause)
     found(aws).apply(stop=True, sleep=_short_pause)
     assert "StopExecution" in {call.operation for call in aws.calls(include_jobs=True)}
     [job] = [aws.state()["sagemaker"]["TrainingJobs"][name] for name in jobs]

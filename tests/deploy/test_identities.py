@@ -20,7 +20,6 @@ from orchestration import (
     join,
     parameter,
 )
-from orchestration.deploy import Account
 from orchestration.deploy.identities import WHO, Identity, identities
 from orchestration.local.policies.evaluation import Need, allows
 from orchestration.stages.endpoints.updates import EndpointUpdate
@@ -252,24 +251,6 @@ def test_each_role_is_for_one_source_of_this_account() -> None:
             condition = statement["Condition"]
             assert condition["StringEquals"] == {"aws:SourceAccount": ACCOUNT.id}
             assert f":{ACCOUNT.id}:" in condition["ArnLike"]["aws:SourceArn"]
-
-
-@pytest.mark.parametrize(
-    ("region", "partition"),
-    [("us-east-1", "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov")],
-)
-def test_arns_have_the_partition_of_the_region(region: str, partition: str) -> None:
-    account = Account.at(ACCOUNT.id, region)
-    own = {"role": f"arn:{partition}:iam::{ACCOUNT.id}:role/SageMakerExecution"}
-    every = identities(conformance.served(), account, parameters={**PARAMETERS, **own})
-    arns = [
-        arn
-        for identity in every
-        for statement in identity.policy["Statement"]
-        for arn in statement["Resource"]
-        if arn != "*"
-    ]
-    assert {arn.split(":")[1] for arn in arns} == {partition}
 
 
 def test_what_only_a_run_knows_is_said(digits: Pipeline) -> None:

@@ -1,97 +1,100 @@
-"""Whole pipelines run deployed, and IAM allows every call of theirs, but not with less."""
+"""Whole pipelines are deployed, run and swept under the derived policies, and not under less."""
 
 from __future__ import annotations
 
-import json
-import re
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from orchestration import Pipeline
-from orchestration.backends import stepfunctions
-from orchestration.deploy import Deployment, step_functions
-from orchestration.deploy.permissions import synchronous
-from orchestration.local import EmbeddedAws, RecordedCall
-from orchestration.local.policies.evaluation import Need, allows
-from orchestration.local.run.executions import role
-from tests.conformance.pipelines import (
-    PARAMETERS,
-    candidates,
-    ending,
-    exporting,
-    file_system,
-    kept,
-    listed,
-    served,
-    synced,
+from orchestration.deploy.identities import Identity
+from orchestration.local import Access, EmbeddedAws
+from tests.conformance import pipelines
+from tests.deploy.law import (
+    account,
+    allow,
+    calls_of_companion,
+    cleaning,
+    deploy,
+    obeyed,
+    run,
 )
-from tests.deploy.permissions.possible import needs_of, possible, superfluous
+from tests.deploy.permissions.possible import superfluous
+from tests.deploy.pipelines import worked
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.slow]
 
-OBJECTS = ("set/train/one.csv", "set/train/two.csv", "set/holdout/held.csv")
+ROLES = "arn:aws:iam::123456789012:role/{}"
+
+
+def listed() -> Pipeline:
+    """Return the copy of a list by the role that its deployment makes."""
+    return pipelines.listed(batch_role=ROLES.format("listed-us-east-1-batch"))
+
+
+def synced() -> Pipeline:
+    """Return the copy by DataSync by the role that its deployment makes."""
+    return pipelines.synced(datasync_role=ROLES.format("synced-us-east-1-datasync"))
 
 
 PIPELINES = (
-    served,
-    file_system,
-    ending,
+    pipelines.served,
+    pipelines.file_system,
+    pipelines.ending,
     listed,
+    synced,
+    worked,
     *(
         pytest.param(make, marks=pytest.mark.thorough)
-        for make in (exporting, kept, candidates, synced)
+        for make in (pipelines.exporting, pipelines.kept, pipelines.candidates)
     ),
 )
 
 
 @pytest.mark.parametrize("make", PIPELINES)
-def test_a_run_makes_no_call_that_its_role_is_not_allowed(make: Callable[[], Pipeline]) -> None:
-    pipeline = make()
-    with EmbeddedAws(enforce_iam=True) as aws:
-        deployment, recorded = _ran(pipeline, aws)
-    own = [call for call in recorded if call.origin == "step-functions"]
-    assert len(own) >= 8
-    assert [call for call in own if "Denied" in (call.error_code or "")] == []
-    sent = [need for call in own for need in needs_of(pipeline, call)]
-    policy = deployment.desired.role.policy
-    assert [need for need in sent if not allows([policy], need)] == []
-    assert superfluous(policy, [*sent, *possible(pipeline), *_managed_rules(pipeline)]) == []
+def test_everyone_needs_their_whole_policy_and_nothing_more(make: Callable[[], Pipeline]) -> None:
+    with EmbeddedAws(enforce_iam=True, time_scale=0.003) as aws:
+        law = obeyed(make(), aws)
+    assert law.refused() == []
+    assert {who: names for who, names in law.superfluous().items() if names} == {}
 
 
-def _managed_rules(pipeline: Pipeline) -> list[Need]:
-    """What Step Functions asks of a role by which it waits for jobs, when the machine is made."""
-    rule = "arn:aws:events:us-east-1:123456789012:rule/StepFunctionsGetEventsForSageMaker"
-    waited = synchronous(stepfunctions.render(pipeline.lower()))
-    kinds = [re.fullmatch(r"create(\w+Job)", operation) for operation in waited]
-    return [Need("events:PutRule", f"{rule}{kind[1]}sRule") for kind in kinds if kind]
+def test_what_companions_may_call_is_what_their_definitions_hold() -> None:
+    for make in (pipelines.served, pipelines.file_system, listed, synced, worked):
+        pipeline = make()
+        told = {f"{s}:{name[0].lower()}{name[1:]}" for s, name, _ in cleaning(pipeline)}
+        assert told == calls_of_companion(pipeline), pipeline.name
 
 
-def _ran(pipeline: Pipeline, aws: EmbeddedAws) -> tuple[Deployment, list[RecordedCall]]:
-    s3, states = aws.client("s3"), aws.client("stepfunctions")
-    for bucket in ("incoming", PARAMETERS["bucket"]):
-        s3.create_bucket(Bucket=bucket)
-    for key in OBJECTS:
-        s3.put_object(Bucket="incoming", Key=key, Body=b"x")
-    lines = "".join(f"incoming,{key},null\n" for key in OBJECTS)
-    s3.put_object(Bucket=PARAMETERS["bucket"], Key="lists/manifest.csv", Body=lines.encode())
-    role(aws, "DataSync", "datasync.amazonaws.com")
-    role(aws, "BatchOperations", "batchoperations.s3.amazonaws.com")
-    aws.provide(
-        roles=[PARAMETERS["role"]], subnets=["subnet-0123abcd"], security_groups=["sg-0123abcd"]
-    )
-    deployment = step_functions(pipeline, session=aws, parameters=PARAMETERS)
-    started = states.start_execution(
-        stateMachineArn=deployment.state_machine_arn, name="law", input=json.dumps(PARAMETERS)
-    )
-    found = _ended(states, started["executionArn"])
-    assert found["status"] == "SUCCEEDED", (found.get("error"), found.get("cause"))
-    return deployment, aws.calls()
+@pytest.fixture(scope="module")
+def copying() -> Iterator[tuple[EmbeddedAws, Any, dict[str, Identity]]]:
+    with EmbeddedAws(enforce_iam=True, time_scale=0.001) as aws:
+        account(aws)
+        deployment, every = deploy(listed(), aws)
+        yield aws, deployment, {each.who: each for each in every}
 
 
-def _ended(states: Any, arn: str) -> dict[str, Any]:
-    while (found := states.describe_execution(executionArn=arn))["status"] == "RUNNING":
-        time.sleep(0.1)
-    return dict(found)
+@pytest.mark.parametrize("who", ["machine", "copying"])
+def test_a_run_without_a_statement_is_refused_what_the_evaluation_says(
+    who: str, copying: tuple[EmbeddedAws, Any, dict[str, Identity]]
+) -> None:
+    aws, deployment, every = copying
+    identity, name = every[who], every[who].name.rpartition("/")[2]
+
+    def accesses(run_id: str) -> list[Access]:
+        before = len(aws.accesses())
+        run(deployment, aws, f"{who}-{run_id}")
+        return [each for each in aws.accesses()[before:] if each.role == identity.name]
+
+    recorded = [each.need for each in accesses("whole")]
+    idle = superfluous(identity.policy, recorded)
+    statements = identity.policy["Statement"]
+    for number, left_out in enumerate(statements):
+        others = [*statements[:number], *statements[number + 1 :]]
+        allow(aws, name, {**identity.policy, "Statement": others}, kind="orchestration")
+        refused = {each.action for each in accesses(str(number)) if not each.allowed}
+        assert refused <= set(left_out["Action"])
+        assert (left_out["Sid"] in idle) == (refused == set())
+    allow(aws, name, identity.policy, kind="orchestration")
+    assert len(idle) < len(statements) / 2

@@ -84,7 +84,7 @@ def test_what_changes_is_shown_and_made(aws: EmbeddedAws) -> None:
     done = deploy(aws, options)
     assert [each.summary for each in done.changes] == [
         f"update log group {GROUP}: retention_days",
-        "update state machine copying: logging",
+        "update state machine copying: definition, logging",
     ]
     assert groups(aws) == {GROUP: None}
     assert machine(aws)["logging"]["level"] == "ERROR"
@@ -96,7 +96,7 @@ def test_what_nobody_asks_for_any_more_is_turned_off(aws: EmbeddedAws) -> None:
     done = deploy(aws, None)
     assert [each.summary for each in done.changes] == [
         "update role copying-us-east-1-states: permissions",
-        "update state machine copying: logging, tracing",
+        "update state machine copying: definition, logging, tracing",
     ]
     assert machine(aws)["logging"]["level"] == "OFF"
     assert machine(aws)["tracing"] == {"enabled": False}
@@ -112,7 +112,7 @@ def test_what_someone_else_set_stays(aws: EmbeddedAws) -> None:
     )
     assert deploy(aws, None).changes == ()
     assert [each.summary for each in deploy(aws, {"tracing": False}).changes] == [
-        "update state machine copying: tracing"
+        "update state machine copying: definition, tracing"
     ]
 
 
@@ -190,7 +190,8 @@ def test_failed_executions_raise_an_alarm(aws: EmbeddedAws) -> None:
     assert deploy(aws, asked).changes == ()
     gone = deploy(aws, None)
     assert [each.summary for each in gone.changes] == [
-        f"delete alarm copying-executions-{end}" for end in ends
+        "update state machine copying: definition",
+        *(f"delete alarm copying-executions-{end}" for end in ends),
     ]
 
 

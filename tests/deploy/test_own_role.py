@@ -84,7 +84,11 @@ def test_the_pipeline_names_the_role_unless_the_command_does(
         stateMachineArn=done.state_machine_arn
     )
     assert machine["roleArn"] == ARN
-    assert deploy(aws, tmp_path, "described", role_arn=ARN).changes == ()
+    again = deploy(aws, tmp_path, "described", role_arn=ARN)
+    # The definition holds the pipeline's file, which names the role no more.
+    assert [each.summary for each in again.changes] == [
+        "update state machine described: definition"
+    ]
     other = ARN.replace("runner", "other")
     with pytest.raises(DeployError, match="other does not exist"):
         deploy(aws, tmp_path, "described", {"role": ARN}, role_arn=other)

@@ -45,7 +45,7 @@ def deploy(aws: EmbeddedAws, description: str) -> None:
 
 def comment(aws: EmbeddedAws, arn: str = MACHINE) -> str:
     found = aws.client("stepfunctions").describe_state_machine(stateMachineArn=arn)
-    return str(json.loads(found["definition"])["Comment"]).split(":")[0]
+    return str(json.loads(found["definition"])["Comment"]).partition("\n")[0]
 
 
 def numbers(aws: EmbeddedAws) -> list[int]:

@@ -129,13 +129,18 @@ def test_a_second_deployment_changes_nothing_and_one_without_removes_the_rule(
     assert aws.client("events").list_rules(NamePrefix="copying-")["Rules"] == []
 
 
+def said_of_the_bucket(shown: Any) -> list[str]:
+    """The warnings, but for that of another pipeline of this account with the same stages."""
+    return [each for each in shown.warnings if "with the same stages" not in each]
+
+
 @pytest.mark.slow
 def test_a_bucket_that_tells_nobody_is_an_error_with_the_command(aws: EmbeddedAws) -> None:
     topic = aws.client("sns").create_topic(Name="news")["TopicArn"]
     notify(aws, TopicConfigurations=[{"TopicArn": topic, "Events": ["s3:ObjectCreated:*"]}])
     shown = deployed(aws, name="telling", dry_run=True)
     assert "create rule telling-trigger" in [change.summary for change in shown.changes]
-    [warning] = shown.warnings
+    [warning] = said_of_the_bucket(shown)
     assert "bucket incoming sends no events to EventBridge" in warning
     configuration = json.loads(warning[warning.index("'") + 1 : warning.rindex("'")])
     assert configuration["EventBridgeConfiguration"] == {}
@@ -145,7 +150,7 @@ def test_a_bucket_that_tells_nobody_is_an_error_with_the_command(aws: EmbeddedAw
     machines = aws.client("stepfunctions").list_state_machines()["stateMachines"]
     assert "telling" not in [machine["name"] for machine in machines]
     notify(aws, **configuration)
-    assert deployed(aws, name="telling", dry_run=True).warnings == ()
+    assert said_of_the_bucket(deployed(aws, name="telling", dry_run=True)) == []
 
 
 @pytest.mark.slow

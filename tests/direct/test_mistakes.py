@@ -11,8 +11,10 @@ import yaml
 
 import orchestration
 from orchestration import OrchestrationError, Pipeline, RunError
+from orchestration.explanations import explained, hint
 from orchestration.local import EmbeddedAws
 from tests.direct.conftest import ROLE
+from tools.docs import errors
 
 MISTAKES: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parents[1] / "data" / "mistakes.yaml").read_text("utf-8")
@@ -68,6 +70,13 @@ def pipeline(case: dict[str, Any], folder: Path) -> Pipeline:
     return Pipeline.load(path)
 
 
+def way_out(error: str, cause: str) -> str:
+    """Return what a person reads who has met an error: its cause, and the page that is named."""
+    known = explained(error)
+    assert hint(error) is not None
+    return cause if known is None else f"{cause} {known.cure}"
+
+
 def logged(aws: EmbeddedAws) -> str:
     logs = aws.client("logs")
     groups = [group["logGroupName"] for group in logs.describe_log_groups()["logGroups"]]
@@ -95,8 +104,23 @@ def test_a_mistake_is_named_with_its_object_and_a_way_out(
     text = " ".join(str(error).split())
     assert name == case["error"], text
     assert [words for words in case["cause"] if words not in text] == [], text
+    assert [words for words in case["way_out"] if words not in way_out(name, text)] == []
     log = logged(aws) if "log" in case else ""
     assert [words for words in case.get("log", ()) if words not in log] == []
+
+
+def test_every_name_has_a_page_with_cause_and_cure() -> None:
+    told = {row["error"] for case in MISTAKES for row in _rows(case)}
+    pages, table = errors.pages(), errors.PAGE.read_text("utf-8")
+    for name in told:
+        known = explained(name)
+        assert known is not None
+        assert "## What to do" in pages[f"errors/{known.name}.md"]
+        assert f"`{name}`" in table or name not in known.also
+
+
+def _rows(case: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{**case, **case.get(driver, {})} for driver in ("direct", "step_functions", "airflow")]
 
 
 def test_there_are_forty() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
@@ -14,7 +16,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from orchestration.cli.commands.beginning import starting
 from tests.patience import PATIENCE_S
+from tests.shown.pages import ShownCommand, steps
 
 _ROOT = Path(__file__).parents[2]
 
@@ -114,3 +118,36 @@ def test_an_installed_wheel_begins_pipelines(
     for arguments in (["init", "own"], ["validate", "own/own.yaml"]):
         said(place / "bin" / "orchestrate", *arguments)
     assert (tmp_path / "own" / "src" / "train.py").is_file()
+
+
+@pytest.mark.thorough
+def test_the_requirements_of_a_template_are_the_wheel_and_what_it_needs(
+    distributions: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """A template's first command; its index has the wheel, its packages are those of tests."""
+    starting.init(tmp_path / "own", "scikit-learn")
+    environment = tmp_path / "environment"
+    venv.create(environment, with_pip=False, symlinks=True)
+    library = next(environment.glob("lib/python3*/site-packages"))
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if "orchestration" not in entry.name and not (library / entry.name).exists():
+            (library / entry.name).symlink_to(entry)
+    python = environment / "bin" / "python"
+    [line] = [
+        step.line
+        for step in steps(tmp_path / "own" / "README.md")
+        if isinstance(step, ShownCommand) and step.line.startswith("pip ")
+    ]
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+    subprocess.run(
+        [*pip, *line.split()[1:]],
+        cwd=tmp_path / "own",
+        env={**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(distributions[0].parent)},
+        check=True,
+        timeout=PATIENCE_S,
+    )
+    assert (library / "orchestration" / "py.typed").is_file()
+    command = environment / "bin" / "orchestrate"
+    subprocess.run(
+        [command, "validate", "own.yaml"], cwd=tmp_path / "own", check=True, timeout=PATIENCE_S
+    )

@@ -128,6 +128,39 @@ def test_a_gate_in_a_loop_is_asked_of_each_run() -> None:
     assert [stages[name]["when"] for name in ("deploy", "tell")] == [gates] * 2
 
 
+def test_what_is_behind_a_gate_on_one_of_several_ways_is_asked_of_on_that_way_alone() -> None:
+    chosen = {
+        "Type": "Choice",
+        "Choices": [{"Variable": "$.x", "StringEquals": "a", "Next": "Gate"}],
+        "Default": "Deploy",
+    }
+    gate = {**TOKEN, "Next": "Deploy"}
+    stages = imported(chosen, Gate=gate).description["stages"]
+    asked = {"equal": [{"parameter": "x"}, "a"]}
+    either = {"any": [{"all": [asked, {"parameter": "states_gate"}]}, {"not": asked}]}
+    assert [stage["when"] for stage in stages.values()] == [either] * 2
+
+
+PERSON = {
+    "a queue": ("sqs:sendMessage", {"QueueUrl": "q", "MessageBody": {"text": "Approve it?"}}),
+    "a function": ("lambda:invoke", {"FunctionName": "SendApprovalEmail"}),
+}
+
+
+@pytest.mark.parametrize("case", PERSON)
+def test_a_question_that_is_sent_otherwise_is_an_approval_that_tells_nobody(case: str) -> None:
+    resource, request = PERSON[case]
+    ask = task(f"{resource}.waitForTaskToken", request, TimeoutSeconds=7200, Next="Deploy")
+    made = imported(ask)
+    stages = made.description["stages"]
+    assert stages["ask"] == {"kind": "approval", "question": "Ask?", "answer_within_h": 2}
+    assert stages["deploy"]["after"] == ["ask"]
+    [text] = [note.message for note in made.notes if note.path == "States.Ask.Resource"]
+    assert text.endswith(
+        "nothing is sent, since nobody returns the task token: notify tells a topic"
+    )
+
+
 def test_what_does_not_follow_the_gate_is_not_asked_of() -> None:
     chosen = {
         "Type": "Choice",

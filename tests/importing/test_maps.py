@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from orchestration import Pipeline, PipelineError
+from orchestration.backends import stepfunctions
 from orchestration.importing import Imported, from_data
 
 TOPIC = "arn:aws:sns:us-east-1:111122223333:t"
@@ -123,3 +124,117 @@ def test_fields_have_the_types_that_requests_need() -> None:
 def test_elements_that_no_text_tells_apart_leave_the_map_out() -> None:
     with pytest.raises(PipelineError, match="no text that it reads tells elements apart: count"):
         trained()
+
+
+def decided(*rules: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"Type": "Choice", "Choices": list(rules), **more}
+
+
+def test_a_choice_in_a_map_decides_for_each_element() -> None:
+    large = {"Variable": "$.n", "NumericGreaterThan": 3, "Next": "Large"}
+    tell = say("JSONPath", "$.name")
+    inner = {"Which": decided(large, Default="Small"), "Large": tell, "Small": tell}
+    imported = each(inner, ItemsPath="$.rows")
+    stages = imported.description["stages"]
+    asked = {"greater": [{"each": "n"}, 3]}
+    assert [stages[name]["when"] for name in ("large", "small")] == [asked, {"not": asked}]
+    assert stages["large"]["for_each"] == stages["small"]["for_each"]
+    assert stages["large"]["for_each"]["fields"] == {"name": "string", "n": "number"}
+    Pipeline.parse(imported.description).lower()
+
+
+def test_one_stage_behind_a_choice_in_a_map_is_left_out_for_other_elements() -> None:
+    chosen = {"Variable": "$", "StringEquals": "de", "Next": "Tell"}
+    inner = {
+        "Which": decided(chosen, Default="Done"),
+        "Tell": say("JSONPath", "$"),
+        "Done": {"Type": "Succeed"},
+    }
+    stages = each(inner, ItemsPath="$.markets").description["stages"]
+    assert stages["tell"]["when"] == {"equal": [{"each": "item"}, "de"]}
+    assert stages["tell"]["for_each"]["together"] == "each"
+
+
+def test_a_choice_in_a_map_that_nothing_says_leaves_the_map_out() -> None:
+    odd = {"Variable": "$.n", "IsPresent": True, "Next": "Tell"}
+    inner = {"Which": decided(odd), "Tell": say("JSONPath", "$.name")}
+    place = r"States\.Each\.ItemProcessor\.States\.Which\.Choices\[0\]"
+    with pytest.raises(PipelineError, match=f"no condition says what .*: {place}"):
+        each(inner, ItemsPath="$.rows")
+
+
+def listed(language: str, inner: dict[str, Any], **reader: Any) -> Imported:
+    field = "Arguments" if language == "JSONata" else "Parameters"
+    bucket = {"Bucket": "b"} if language == "JSONata" else {"Bucket.$": "$.bucket"}
+    resource = "arn:aws:states:::s3:listObjectsV2"
+    given = {"Resource": resource, field: {**bucket, "Prefix": "in/"}, **reader}
+    return each(inner, language, ItemReader=given)
+
+
+def test_a_map_over_objects_of_s3_lists_them_and_goes_through_their_keys() -> None:
+    imported = listed("JSONPath", {"Tell": say("JSONPath", "$.Key")})
+    stages = imported.description["stages"]
+    assert stages["each_objects"] == {
+        "kind": "aws_call",
+        "service": "s3",
+        "operation": "ListObjectsV2",
+        "request": {"Bucket": {"parameter": "bucket"}, "Prefix": "in/"},
+        "results": {"contents_key": "Contents[].Key"},
+    }
+    assert stages["tell"]["request"]["Message"] == {"each": "item"}
+    assert stages["tell"]["for_each"] == {
+        "items": {"ref": "each_objects.contents_key"},
+        "max_concurrency": 40,
+        "at_most": 1000,
+    }
+    texts = [note.message for note in imported.notes if note.path == "States.Each"]
+    assert "elements are objects of S3, of which only the Key is read" in texts
+    Pipeline.parse(imported.description).lower()
+
+
+@pytest.mark.parametrize(
+    ("reader", "words"),
+    [
+        ({"Resource": "arn:aws:states:::s3:getObject"}, "reads the list that its ItemReader does"),
+        ({"ReaderConfig": {"MaxItems": 3}}, "no stage has what its ItemReader.ReaderConfig does"),
+    ],
+)
+def test_another_reader_leaves_the_map_out(reader: dict[str, Any], words: str) -> None:
+    with pytest.raises(PipelineError, match=f"States.Each: is left out: .*{words}"):
+        listed("JSONata", {"Tell": say("JSONata", "{% $states.input.Key %}")}, **reader)
+
+
+def test_a_map_over_the_whole_input_goes_through_a_parameter() -> None:
+    imported = each({"Tell": say("JSONPath", "$.name")})
+    assert imported.description["parameters"]["items"] == {"type": "array"}
+    assert imported.description["stages"]["tell"]["for_each"]["items"] == {"parameter": "items"}
+    text = "goes through the input of the execution, which is the parameter items here"
+    assert text in [note.message for note in imported.notes]
+
+
+@pytest.mark.parametrize(
+    ("resource", "request_", "results", "asked"),
+    [
+        (
+            "batch:submitJob",
+            {"JobName": "j", "JobQueue": "q", "JobDefinition": "d"},
+            {"job": "jobId"},
+            {"jobs": [{"ref": "go.job"}]},
+        ),
+        (
+            "codebuild:startBuild",
+            {"ProjectName": "p"},
+            {"build": "build.id"},
+            {"ids": [{"ref": "go.build"}]},
+        ),
+    ],
+)
+def test_what_other_services_start_is_waited_for(
+    resource: str, request_: dict[str, Any], results: dict[str, str], asked: dict[str, Any]
+) -> None:
+    go = {"Type": "Task", "Resource": f"arn:aws:states:::{resource}.sync", "Parameters": request_}
+    imported = from_data({"StartAt": "Go", "States": {"Go": {**go, "End": True}}})
+    stage = imported.description["stages"]["go"]
+    assert (stage["results"], stage["poll"]["request"]) == (results, asked)
+    rendered = stepfunctions.render(Pipeline.parse(imported.description).lower())
+    assert stage["poll"]["operation"].lower() in str(rendered).lower()

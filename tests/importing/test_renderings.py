@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import yaml
 
-from orchestration import Pipeline
+from orchestration import AwsCall, Pipeline
 from orchestration.backends import stepfunctions
-from orchestration.importing import described, from_data
+from orchestration.backends.origins import lacking
+from orchestration.graph import Workflow
+from orchestration.importing import Imported, described, from_data
 from orchestration.pipeline.yaml import load, parsed
+from tests.deploy import pipelines
+from tests.pipeline.building import job, pipeline
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "examples").glob("*/*.yaml"))
@@ -176,11 +181,75 @@ def test_what_describe_state_machine_says_is_read(sweep: dict[str, Any]) -> None
     assert from_data(told) == from_data(sweep)
 
 
-def test_a_pipeline_that_was_built_in_python_leaves_no_file_behind() -> None:
-    pipeline = Pipeline.load(ROOT / "examples/tuning/sweep.yaml").model_copy(
-        update={"description": "Other."}
-    )
-    assert stepfunctions.render(pipeline.lower())["Comment"] == "Other."
+def imported_again(made: Pipeline, **options: Any) -> Imported:
+    return from_data(json.loads(json.dumps(stepfunctions.render(made.carried()))), **options)
+
+
+def test_a_pipeline_of_python_is_given_back(tmp_path: Path) -> None:
+    code = pipelines.source_folder(tmp_path / "code")
+    made = pipelines.digits(code, schedule={"cron": "0 6 * * *"})
+    assert str(tmp_path) not in json.dumps(stepfunctions.render(made.carried()))
+    imported = imported_again(made)
+    assert imported.notes == ()
+    assert imported.description["schedule"] == {"cron": "0 6 * * *"}
+    source = imported.description["stages"]["train"]["source"]
+    assert (source["directory"], len(source["sha256"])) == ("code", 64)
+    again = Pipeline.parse(imported.description)
+    assert again.lower() == made.lower()
+    assert stepfunctions.render(again.carried()) == stepfunctions.render(made.carried())
+
+
+def test_a_file_counts_more_than_what_to_yaml_writes() -> None:
+    loaded = Pipeline.load(ROOT / "examples/tuning/sweep.yaml")
+    assert loaded.carried() is loaded.lower()
+
+
+def test_programs_that_stand_in_for_images_are_not_carried() -> None:
+    fit = job("fit", local={"command": ["/elsewhere/bin/python"], "directory": "/elsewhere"})
+    definition = stepfunctions.render(pipeline(fit).carried())
+    assert "/elsewhere" not in json.dumps(definition)
+    assert from_data(definition).notes == ()
+
+
+class Query(AwsCall):
+    """A kind of stage of a user's own."""
+
+    kind: Literal["query"] = "query"  # type: ignore[assignment]  # Another kind is meant.
+
+
+QUERY: dict[str, Any] = {"service": "s3", "operation": "ListBuckets", "request": {}}
+
+
+def test_a_kind_of_a_users_own_is_given_back_with_its_module() -> None:
+    made = Pipeline(name="p", workspace="s3://bucket/p", stages=[Query(name="ask", **QUERY)])
+    assert imported_again(made, stages=[Query]).description["stages"]["ask"]["kind"] == "query"
+    [note, *_] = imported_again(made).notes
+    assert "holds a pipeline that can't be read here" in note.message
+    assert "query" in note.message
+
+
+def unnamed() -> Pipeline:
+    class Hidden(AwsCall):
+        kind: Literal["hidden"] = "hidden"  # type: ignore[assignment]  # Another kind is meant.
+
+    return Pipeline(name="p", workspace="s3://bucket/p", stages=[Hidden(name="ask", **QUERY)])
+
+
+def untold(workflow: Workflow) -> list[str]:
+    definition = stepfunctions.render(workflow)
+    assert "\n---\n" not in str(definition["Comment"])
+    return list(lacking(definition, workflow))
+
+
+def test_a_pipeline_that_yaml_can_t_say_is_told() -> None:
+    [told] = untold(unnamed().carried())
+    assert "since YAML can't say it: stages.ask: its class" in told
+
+
+def test_a_file_that_is_too_long_for_a_definition_is_told() -> None:
+    data = {"description": "x" * 1_100_000}
+    [told] = untold(replace(pipeline(job("fit")).lower(), origin=(data, {})))
+    assert "since it would exceed AWS's 1 MiB with it" in told
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,6 @@ def test_what_the_sdk_writes_becomes_a_pipeline_for_both_backends(abalone: Impor
         "abalone_train": "training_job",
         "abalone_tune": "tuning_job",
         "abalone_eval": "processing_job",
-        "abalone_model_create_model": "aws_call",
         "abalone_register_register_mode": "model_registration",
         "abalone_score": "batch_transform",
         "tell": "aws_call",
@@ -62,8 +61,7 @@ def test_properties_are_references_to_outputs(abalone: Imported) -> None:
     assert stages["abalone_eval"]["inputs"]["input_1"]["uri"] == {
         "ref": "abalone_train.model_artifacts"
     }
-    container = stages["abalone_model_create_model"]["request"]["PrimaryContainer"]
-    assert container["ModelDataUrl"] == {
+    assert stages["abalone_score"]["model_data"] == {
         "join": [
             "s3://amzn-s3-demo-bucket/models/",
             {"ref": "abalone_tune.job_name"},
@@ -75,12 +73,193 @@ def test_properties_are_references_to_outputs(abalone: Imported) -> None:
     }
 
 
-def test_a_model_s_name_is_the_run_s_own_and_is_waited_for(abalone: Imported) -> None:
-    stages = abalone.description["stages"]
+def test_a_model_is_that_of_the_transform_that_alone_uses_it(abalone: Imported) -> None:
+    stage = abalone.description["stages"]["abalone_score"]
+    assert {"model_name", "after", "environment"}.isdisjoint(stage)
+    assert (stage["model_archive"], stage["keep_model"]) == (True, True)
+    assert stage["image"].endswith("/sagemaker-xgboost:1.0-1-cpu-py3")
+
+
+def test_a_model_that_others_read_too_is_a_call_of_its_own() -> None:
+    changed = copy.deepcopy(ABALONE)
+    inside = changed["Steps"][4]["Arguments"]["IfSteps"]
+    inside[3]["Arguments"]["name"] = {"Get": "Steps.AbaloneModel-CreateModel.ModelName"}
+    stages = from_definition(changed, file="abalone").description["stages"]
     name = {"join": ["abalone-abalone-model-create-model-", {"run": "id"}]}
     assert stages["abalone_model_create_model"]["request"]["ModelName"] == name
     assert stages["abalone_score"]["model_name"] == name
     assert stages["abalone_score"]["after"] == ["abalone_model_create_model"]
+
+
+def test_a_model_that_a_transform_can_t_say_is_a_call_of_its_own() -> None:
+    changed = copy.deepcopy(ABALONE)
+    container = changed["Steps"][4]["Arguments"]["IfSteps"][0]["Arguments"]["PrimaryContainer"]
+    container["ImageConfig"] = {"RepositoryAccessMode": "Platform"}
+    stages = from_definition(changed, file="abalone").description["stages"]
+    kinds = (stages["abalone_model_create_model"]["kind"], stages["abalone_score"]["kind"])
+    assert kinds == ("aws_call", "batch_transform")
+
+
+ROLE = "arn:aws:iam::111122223333:role/SageMaker"
+
+
+def serving(
+    container: dict[str, Any] | None = None,
+    variant: dict[str, Any] | None = None,
+    config: dict[str, Any] | None = None,
+    *further: dict[str, Any],
+    **endpoint: Any,
+) -> dict[str, Any]:
+    """A definition that makes a model, a configuration and an endpoint."""
+    own = container or {"Image": "image:1", "ModelDataUrl": "s3://bucket/model.tar.gz"}
+    served = {
+        "VariantName": "AllTraffic",
+        "ModelName": {"Get": "Steps.Make.ModelName"},
+        **(variant or {"InstanceType": "ml.m5.large", "InitialInstanceCount": 2}),
+    }
+    named = {"EndpointConfigName": {"Get": "Steps.Say.EndpointConfigName"}}
+    model = {"ExecutionRoleArn": ROLE, "PrimaryContainer": own}
+    return definition(
+        invoked("Begin"),
+        {"Name": "Make", "Type": "Model", "DependsOn": ["Begin"], "Arguments": model},
+        {
+            "Name": "Say",
+            "Type": "EndpointConfig",
+            "Arguments": {"ProductionVariants": [served], **(config or {})},
+        },
+        {"Name": "Serve", "Type": "Endpoint", "Arguments": {**named, **endpoint}},
+        *further,
+    )
+
+
+def test_a_model_its_configuration_and_its_endpoint_are_a_deployment() -> None:
+    used = invoked("Use", Arguments={"name": {"Get": "Steps.Serve.EndpointName"}})
+    capture = {
+        "EnableCapture": True,
+        "InitialSamplingPercentage": 10,
+        "DestinationS3Uri": "s3://bucket/seen",
+        "CaptureOptions": [{"CaptureMode": "Input"}],
+    }
+    config = {"DataCaptureConfig": capture, "KmsKeyId": "alias/disks"}
+    imported = from_definition(serving(None, None, config, used, EndpointName="digits"))
+    stages = imported.description["stages"]
+    assert list(stages) == ["begin", "serve", "use"]
+    assert stages["serve"] == {
+        "kind": "deployment",
+        "image": "image:1",
+        "model_data": "s3://bucket/model.tar.gz",
+        "model_archive": True,
+        "endpoint_name": "digits",
+        "instance_type": "ml.m5.large",
+        "instance_count": 2,
+        "volume_kms_key": "alias/disks",
+        "extra_request": {"CreateEndpointConfig": {"DataCaptureConfig": capture}},
+        "after": ["begin"],
+    }
+    assert imported.description["role"] == ROLE
+    assert stages["use"]["request"]["Payload"] == {"name": {"ref": "serve.endpoint_name"}}
+    assert told(imported) == {
+        "Steps[1]": "is made by serve, under a name of each run's own",
+        "Steps[2]": "is made by serve, under a name of each run's own",
+        "Steps[2].Arguments.ProductionVariants[0].VariantName": (
+            "is 'AllTraffic', and 'main' in the pipeline's request"
+        ),
+        "Steps[3]": (
+            "serve updates an endpoint of that name where there is one, once nothing changes it"
+        ),
+    }
+    workflow = Pipeline.parse(yaml.safe_load(imported.yaml())).lower()
+    assert "createEndpoint" in json.dumps(stepfunctions.render(workflow))
+
+
+def test_an_endpoint_without_a_name_is_each_run_s_own() -> None:
+    sparing = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 3}}
+    package = {"ModelPackageName": "arn:aws:sagemaker:us-east-1:111122223333:model-package/m/1"}
+    stage = from_definition(serving(package, sparing)).description["stages"]["serve"]
+    assert stage["endpoint_name"] == {"join": ["imported-serve-", {"run": "id"}]}
+    assert stage["serverless"] == {"memory_mb": 1024, "max_concurrency": 3}
+    assert stage["model_package"] == package["ModelPackageName"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        serving(variant={"InstanceType": "ml.m5.large", "EnableSSMAccess": True}),
+        serving(config={"Tags": [{"Key": "a", "Value": "b"}]}),
+        serving(None, None, None, invoked("Use", DependsOn=["Say"])),
+    ],
+    ids=["a field that no deployment has", "tags", "a step that waits for a part"],
+)
+def test_an_endpoint_that_no_deployment_says_is_made_by_calls(given: dict[str, Any]) -> None:
+    stages = from_definition(given).description["stages"]
+    operations = {name: stages[name]["operation"] for name in ("make", "say", "serve")}
+    assert operations == {
+        "make": "CreateModel",
+        "say": "CreateEndpointConfig",
+        "serve": "CreateEndpoint",
+    }
+
+
+def test_fields_called_like_a_link_are_kept() -> None:
+    changed = copy.deepcopy(ABALONE)
+    inside = changed["Steps"][4]["Arguments"]["IfSteps"]
+    container = inside[0]["Arguments"]["PrimaryContainer"]
+    container["Environment"] = {"ModelName": "bert", "K": "v"}
+    inside[2]["Arguments"]["Environment"] = {"EndpointConfigName": "c", "K": "v"}
+    imported = from_definition(changed, file="abalone")
+    stage = imported.description["stages"]["abalone_score"]
+    assert stage["environment"] == {"ModelName": "bert", "K": "v"}
+    sent = {"Environment": {"EndpointConfigName": "c", "K": "v"}}
+    assert stage["extra_request"] == {"CreateTransformJob": sent}
+    assert [path for path in told(imported) if "Environment" in path] == []
+
+
+def shadowed(model: Any) -> dict[str, Any]:
+    """A definition whose endpoint sends some of its requests to another model, too."""
+    machines = {"InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    shadow = {"VariantName": "next", "ModelName": model, "InitialVariantWeight": 1.0, **machines}
+    return serving(
+        None,
+        {**machines, "InitialVariantWeight": 2.0},
+        {"ShadowProductionVariants": [shadow]},
+        EndpointName="digits",
+    )
+
+
+def test_a_shadow_keeps_its_model_and_its_share() -> None:
+    imported = from_definition(shadowed("newer"))
+    stage = imported.description["stages"]["serve"]
+    [shadow] = stage["extra_request"]["CreateEndpointConfig"]["ShadowProductionVariants"]
+    assert (shadow["ModelName"], shadow["InitialVariantWeight"]) == ("newer", 1.0)
+    place = "Steps[2].Arguments.ProductionVariants[0].InitialVariantWeight"
+    assert told(imported)[place] == "is 2.0, and 1.0 in the pipeline's request"
+    assert not [path for path in told(imported) if "Shadow" in path]
+
+
+def test_a_model_that_a_shadow_is_too_is_a_call_of_its_own() -> None:
+    stages = from_definition(shadowed({"Get": "Steps.Make.ModelName"})).description["stages"]
+    [shadow] = stages["say"]["request"]["ShadowProductionVariants"]
+    assert stages["make"]["operation"] == "CreateModel"
+    assert shadow["ModelName"] == stages["make"]["request"]["ModelName"]
+
+
+def test_an_inference_component_is_a_call_that_is_waited_for() -> None:
+    step = {
+        "Name": "Copies",
+        "Type": "InferenceComponent",
+        "Arguments": {
+            "EndpointName": "shared",
+            "VariantName": "main",
+            "Specification": {
+                "ModelName": "m",
+                "ComputeResourceRequirements": {"MinMemoryRequiredInMb": 1024},
+            },
+            "RuntimeConfig": {"CopyCount": 1},
+        },
+    }
+    stage = from_definition(definition(step)).description["stages"]["copies"]
+    assert stage["operation"] == "CreateInferenceComponent"
+    assert stage["poll"]["success"] == ["InService"]
 
 
 def test_a_branch_is_a_condition(abalone: Imported) -> None:
@@ -143,6 +322,9 @@ def test_all_that_is_otherwise_is_told(abalone: Imported) -> None:
         ),
         "Steps[3].Arguments.StoppingCondition": (
             "is added by the pipeline: {'MaxRuntimeInSeconds': 86400}"
+        ),
+        "Steps[4].Arguments.IfSteps[0]": (
+            "is made by abalone_score, under a name of each run's own"
         ),
         "Steps[4].Arguments.IfSteps[1]": (
             "abalone_register_register_mode makes the group where there is none, waits until the "
@@ -464,9 +646,10 @@ def test_a_transform_says_all_of_its_request() -> None:
     )
     assert stage["extra_request"] == {"CreateTransformJob": {"Environment": {"A": "b"}}}
     assert list(stage) == [
-        *("kind", "when", "model_name", "data", "one_file", "content_type", "split", "output_uri"),
+        *("kind", "when", "image", "model_data", "model_archive", "keep_model", "data", "one_file"),
+        *("content_type", "split", "output_uri"),
         *("accept", "assemble", "instance_count", "instance_type", "join_input", "output_filter"),
-        *("strategy", "max_payload_mb", "extra_request", "after"),
+        *("strategy", "max_payload_mb", "extra_request"),
     ]
     place = "Steps[4].Arguments.IfSteps[2]"
     assert [path for path in told(imported) if path.startswith(place)] == [place]

@@ -335,7 +335,7 @@ def say(text: Any = "m", **more: Any) -> dict[str, Any]:
     return task("sns:publish", {"TopicArn": topic, key: text}, **({"End": True} | more))
 
 
-FIRST = {"Variable": "$", "StringEquals": "de", "Next": "B"}
+ODD = {"Variable": "$", "IsPresent": True, "Next": "B"}
 
 
 def mapped(inner: dict[str, Any], **fields: Any) -> Imported:
@@ -408,11 +408,15 @@ def test_a_map_over_objects_names_the_fields_that_it_reads() -> None:
 @pytest.mark.parametrize(
     ("inner", "fields", "why"),
     [
-        ({"A": say("m", End=True)}, {"ItemsPath": "$"}, "its list is not known before a run"),
         (
             {"A": say("m", End=True)},
-            {"ItemsPath": "$.a", "ItemReader": {}},
-            "no stage has what its ItemReader does",
+            {"ItemsPath": "$$.Execution.StartTime"},
+            "its list is not known before a run",
+        ),
+        (
+            {"A": say("m", End=True)},
+            {"ItemReader": {"Resource": "arn:aws:states:::s3:getObject"}},
+            "no stage reads the list that its ItemReader does (arn:aws:states:::s3:getObject)",
         ),
         (
             {"A": say("$$.Map.Item.Index", End=True)},
@@ -431,11 +435,12 @@ def test_a_map_over_objects_names_the_fields_that_it_reads() -> None:
         ),
         (
             {
-                "A": {"Type": "Choice", "Choices": [FIRST], "Default": "B"},
+                "A": {"Type": "Choice", "Choices": [ODD]},
                 "B": say("m", End=True),
             },
             {"ItemsPath": "$.a"},
-            "a choice in it decides for one element",
+            "no condition says what decides for one element: "
+            "States.Each market.ItemProcessor.States.A.Choices[0]",
         ),
         (
             {
@@ -598,7 +603,8 @@ def test_fields_that_nothing_follows_are_told() -> None:
     }
     assert told(from_data(machine)) == {
         "TimeoutSeconds": "is left out",
-        "States.A.Credentials": "is left out",
+        "States.A.Credentials": "is left out: its request is sent under the pipeline's own role; "
+        "see registry_role of the stages of the model registry",
         "States.A.TimeoutSecondsPath": "is left out",
     }
 

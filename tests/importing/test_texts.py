@@ -79,8 +79,37 @@ def test_an_input_with_a_result_laid_over_it_is_one_value(inner: bool) -> None:
     start = task("states:startExecution", {"StateMachineArn": MACHINE, **given})
     made = imported(A=first, B=start).description
     sent = made["stages"]["b"]["request"]["input"]
-    whole = {"parameter": "all_of_the_input"}
+    whole = {"parameter": "all_of_the_input_at_states_b"}
     assert sent == ({"join": ['{"all": "', whole, '", "x": 1}']} if inner else whole)
+
+
+def test_inputs_with_other_results_laid_over_them_are_other_values() -> None:
+    start = {"StateMachineArn": MACHINE, "Input.$": "$"}
+    steps = {
+        name: task("states:startExecution", start, ResultPath=path, Next=following, End=False)
+        for name, path, following in (("B", None, "C"), ("C", "$.c", "D"))
+    }
+    first = task("lambda:invoke", {"FunctionName": "f"}, ResultPath="$.a", Next="B", End=False)
+    made = imported(A=first, **steps, D=task("states:startExecution", start)).description
+    sent = [made["stages"][name]["request"]["input"]["parameter"] for name in "bcd"]
+    assert sent == [*["all_of_the_input_at_states_b"] * 2, "all_of_the_input_at_states_d"]
+
+
+def test_a_function_is_sent_what_is_known_of_an_input_with_results_laid_over_it() -> None:
+    asked = {"FunctionName": "f", "Payload": {"who.$": "$.who"}}
+    selected = {"ResultSelector": {"score.$": "$.Payload.score"}, "ResultPath": "$.made"}
+    first = task("lambda:invoke", asked, **selected, Next="B", End=False)
+    second = {
+        "Type": "Task",
+        "Resource": "arn:aws:lambda:us-east-1:111122223333:function:g",
+        "End": True,
+    }
+    made = imported(A=first, B=second)
+    sent = made.description["stages"]["b"]["request"]["Payload"]
+    assert sent == {"who": {"parameter": "who"}, "made": {"score": {"ref": "a.score"}}}
+    told = {note.path: note.message for note in made.notes}
+    text = "sends only who, made of its input; name what else the function reads"
+    assert told["States.B.Parameters"] == text
 
 
 def test_a_request_that_is_the_whole_input_is_told() -> None:

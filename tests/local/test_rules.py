@@ -16,6 +16,7 @@ from orchestration.local.account.rules import Rule
 from orchestration.local.batch.rules import RULES as COPIES
 from orchestration.local.datasync.rules import RULES as TRANSFERS
 from orchestration.local.fsx.rules import RULES as FSX
+from orchestration.local.iam.rules import RULES as STS
 from orchestration.local.s3.rules import RULES as S3
 from orchestration.local.sagemaker.rules import RULES as SAGEMAKER
 from orchestration.local.sagemaker.rules.components import COMPONENTS
@@ -32,6 +33,7 @@ from tests.local.breaking import (
     jobs,
     objects,
     registry,
+    sessions,
     tuning,
 )
 from tests.local.conftest import BUCKET, prepare
@@ -42,6 +44,7 @@ TABLES: Mapping[str, Mapping[str, Rule]] = {
     "s3": S3,
     "s3control": COPIES,
     "sagemaker": SAGEMAKER,
+    "sts": STS,
 }
 EXAMPLES: Mapping[str, Mapping[str, Break]] = {
     "fsx": {rule: partial(file_systems.broken, rule) for rule in file_systems.BREAKING},
@@ -54,6 +57,7 @@ EXAMPLES: Mapping[str, Mapping[str, Break]] = {
         **components.BREAKING,
         **registry.BREAKING,
     },
+    "sts": sessions.BREAKING,
 }
 CASES = [(service, rule) for service, table in TABLES.items() for rule in table]
 ALSO = {**jobs.ALSO, **hosting.ALSO}

@@ -371,5 +371,5 @@ def test_a_listing_is_asked_for_page_by_page() -> None:
     assert cut.results["s.list"]["count"] == 4
     assert cut.results["s.list"]["more"] is True
     denied = edge(ListObjectsV2=[page("a", token="1"), ServiceError("AccessDenied", "no")])
-    with pytest.raises(RunError, match=r"ListObjectsV2 s\.list: no"):
+    with pytest.raises(RunError, match=r"ListObjectsV2 s\.list of s3://b: no"):
         run(listing(2), edge=denied)

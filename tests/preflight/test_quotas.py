@@ -94,3 +94,27 @@ def test_an_unknown_type_is_said_to_be_unknown(found: Examine) -> None:
     assert finding.where == "stages.evaluate.instance_type"
     assert finding.severity == "not checked"
     assert "the account lists no such quota" in finding.what
+
+
+SERVING = """\
+name: NAME
+workspace: s3://workspace/work
+stages:
+  deploy:
+    kind: deployment
+    model_data: s3://incoming/set
+    image: 123456789012.dkr.ecr.us-east-1.amazonaws.com/train:1
+    instance_type: ml.g5.xlarge
+    instance_count: 3
+    fallbacks: [ml.g6.xlarge]
+"""
+
+
+def test_an_endpoint_s_fallback_within_its_quota_still_serves(
+    aws: EmbeddedAws, found: Examine
+) -> None:
+    aws.provide(quotas={"ml.g5.xlarge for endpoint usage": 2})
+    [finding] = found(pipeline(SERVING), "quotas")
+    assert finding.severity == "may fail"
+    assert finding.what.startswith("3 x ml.g5.xlarge asked for, and the quota is 2")
+    assert finding.what.endswith("3 x ml.g6.xlarge would still be tried")

@@ -188,7 +188,7 @@ def examples(right: int, of: int = 200) -> dict[str, float]:
 
 
 def test_with_scores_of_examples_the_lower_end_must_exceed_the_margin(tmp_path: Path) -> None:
-    old = {"metrics": {"accuracy": 0.88}}
+    old = {"metrics": {"accuracy": 0.85}}
     result = against(tmp_path / "a", (GOOD, examples(180)), (old, examples(170)), margin=0.0)
     assert result["outcome"] == "promoted"
     # Ten examples of 200: the improvement is real, and may be smaller than 0.04.
@@ -205,12 +205,20 @@ def test_with_scores_of_examples_the_lower_end_must_exceed_the_margin(tmp_path: 
         (({"metrics": {"accuracy": math.nan}},), "its accuracy is NaN or infinite"),
         (({"metrics": {"accuracy": 0.5}},), "champion has no scores of single examples"),
         (
-            ({"metrics": {"accuracy": 0.5}}, examples(9, of=10)),
+            ({"metrics": {"accuracy": 0.9}}, examples(9, of=10)),
             "model was not evaluated on the examples of the champion",
         ),
         (
             ({"metrics": {"accuracy": 0.5}}, {"0": math.nan}),
             "champion: line 1 of examples.jsonl: accuracy is not a finite number",
+        ),
+        (
+            ({"metrics": {"accuracy": 0.75}}, examples(3, of=4)),
+            "7 examples are needed at the least; 4 were scored",
+        ),
+        (
+            ({"metrics": {"accuracy": 0.6}}, examples(100)),
+            "champion: accuracy is 0.6 in its report, and 0.5 in the mean of its examples",
         ),
     ],
 )

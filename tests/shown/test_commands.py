@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestration.cli.commands.beginning.starting import TEMPLATES
 from orchestration.execution.timing import TIME_SCALE
 from orchestration.local import EmbeddedAws
 from tests.shown.pages import ShownCommand, ShownFile, Step, steps
@@ -30,13 +31,20 @@ EXAMPLES = {
 # What the reader above can't run, and why; each of these has to fail there.
 NOT_RUN = {
     r"aws cloudformation deploy ": "the AWS CLI's own command, which needs an account",
-    r"export AIRFLOW_CLI_TOKEN=\$\(curl ": "a shell that asks an Airflow for a token",
+    r"export AIRFLOW_CLI_TOKEN=\$\(curl ": (
+        "a shell that asks an Airflow for a token: tests/cli/test_runs_on_airflow.py"
+    ),
     r"orchestrate (start|watch|logs|stop|rerun) .*--on airflow\b": (
         "an Airflow: tests/cli/test_runs_on_airflow.py"
     ),
-    r"pip install -r requirements.txt": "an index of packages",
+    r"pip install -r requirements.txt": (
+        "an environment of its own: tests/house/test_distribution.py"
+    ),
 }
-SETTINGS = ("churn", "digits", "deployed", "trial", "nightly", "request", "wrong_machine")
+SETTINGS = (
+    *("churn", "digits", "deployed", "trial", "nightly", "request", "wrong_machine"),
+    *("questions", "chat_with_runtime"),
+)
 
 
 def _shared() -> dict[str, ShownFile]:
@@ -172,18 +180,57 @@ def test_the_commands_of_the_templates_run(reader: Reader) -> None:
     )
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("template", sorted(TEMPLATES.keys() - {"scikit-learn"}))
+def test_the_commands_of_another_template_run(template: str, reader: Reader) -> None:
+    told(problems([ShownCommand(f"orchestrate init own --template {template}")], reader))
+    told(problems([ShownCommand("cd own")], reader))
+    example = (reader.folder / ".env.example").read_text()
+    # Its profile is that of somebody's account.
+    (reader.folder / ".env").write_text(re.sub(r"(?m)^AWS_PROFILE=.*\n", "", example))
+    readme = [s.line for s in steps(reader.folder / "README.md") if isinstance(s, ShownCommand)]
+    workflow = (reader.folder / ".github" / "workflows" / "pipeline.yml").read_text()
+    makefile = (reader.folder / "Makefile").read_text()
+    targets = re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE)
+    made = [f"make {each}{' ARGS=--dry-run' * (each == 'deploy')}" for each in targets]
+    # tests/cli/test_init.py trains each template, the gallery on the other two backends.
+    trains = {"make run", "make airflow", "make step-functions"}
+    lines = [*readme, *re.findall(r"- run: (.*)", workflow), *(m for m in made if m not in trains)]
+    assert {"make check", "make data", "make lock", "make deploy ARGS=--dry-run"} <= {*lines}
+    chosen = [
+        each for each in dict.fromkeys(lines) if not re.match(r"orchestrate (run|logs)", each)
+    ]
+    told(problems(map(ShownCommand, chosen), reader))
+
+
 @pytest.mark.slow
 def test_the_examples_of_the_help_run(reader: Reader) -> None:
     for name in SETTINGS:
         told(problems(steps(ROOT / "tests" / "shown" / "settings" / f"{name}.md"), reader))
-    examples = {
+    examples = _examples()
+    del examples["demo"]  # which `make demo` runs
+    # A run is started before it is looked at, and the runtime is copied beside no other copy.
+    first, last = examples.pop("start"), examples.pop("vendor-runtime")
+    lines = [*first, *(line for each in examples.values() for line in each), *last]
+    statuses = {line: 1 for line in examples["lint"]}
+    told(problems((ShownCommand(line, status=statuses.get(line, 0)) for line in lines), reader))
+
+
+def _examples() -> dict[str, list[str]]:
+    """Return the examples in the help of each command."""
+    return {
         name: re.findall(r"Example: `(orchestrate [^`]*)`", " ".join((command.help or "").split()))
         for name, command in commands().items()
     }
-    # A run is started before it is looked at.
-    lines = [*examples.pop("start"), *(line for each in examples.values() for line in each)]
-    statuses = {line: 1 for line in examples["lint"]}
-    told(problems((ShownCommand(line, status=statuses.get(line, 0)) for line in lines), reader))
+
+
+def test_every_command_has_an_example_of_itself() -> None:
+    others = {
+        name: lines
+        for name, lines in _examples().items()
+        if not lines or any(line.split()[1] != name for line in lines)
+    }
+    assert others == {}
 
 
 def test_every_excuse_is_needed() -> None:

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from orchestration import Pipeline
+from orchestration import Pipeline, parameter
 from orchestration.checks.requests import violations
-from orchestration.expressions import Result
+from orchestration.expressions import Field, Item, Result
 from orchestration.graph import Call, Graph, all_steps, ordered
 from orchestration.local.sagemaker.components.placing import needed, stages
 from orchestration.pricing import Assumptions, estimate
@@ -94,9 +94,16 @@ def test_a_trial_comes_before_the_endpoint_which_costs() -> None:
     assert order.index("deploy.untried") < order.index("deploy.missing")
 
 
+CHECKED: dict[str, Any] = {
+    **SHARED,
+    "update": {**SHARED["update"], "trial": {"cases": [{"request": 1}], "after": True}},
+}
+
+
 def test_each_request_is_well_formed() -> None:
     assert not list(deployment(**SHARED, smoke_test={"request": 1}).check())
-    for call in calls(deployment(**SHARED)).values():
+    assert not list(deployment(**CHECKED).check())
+    for call in calls(deployment(**CHECKED)).values():
         operation = call.operation
         assert not violations(operation.service, operation.name, operation.request)
 
@@ -192,7 +199,11 @@ def test_a_component_gets_the_tags_that_it_lacks_and_quotas_are_told() -> None:
         ({"endpoint_name": None}, "endpoint_name", "is needed: the endpoint that has room"),
         ({"instance_count": 9}, "instance_count", "expected 1 to 8, the managed_instances, got 9"),
         ({"serverless": {}, "instance_type": None}, "serverless", "a component is on instances"),
-        ({"autoscaling": {"max_instances": 4}}, "autoscaling", "the copies have a fixed number"),
+        (
+            {"autoscaling": {"max_instances": 4}},
+            "autoscaling",
+            "scales the instances of a whole endpoint",
+        ),
         ({"data_capture": {"uri": "s3://b/c"}}, "data_capture", "is of the whole endpoint, which"),
         ({"variants": {"a": {}}, "variant": "b"}, "variants", "the endpoint has one variant for"),
         ({"preprocessing": [{"image": "i"}]}, "preprocessing", "a component has one container"),
@@ -212,17 +223,22 @@ def test_a_component_gets_the_tags_that_it_lacks_and_quotas_are_told() -> None:
             "only a rolling update of a component is watched",
         ),
         (
-            {"update": {"traffic": "rolling", "instances": 1, "alarms": {"errors_percent": 1}}},
-            "update.alarms",
-            "no alarms are made for a component; name those that exist",
+            {
+                "update": {"keep": 3},
+                "inference_component": {"memory_mib": 1024, "name": parameter("bucket")},
+            },
+            "update.keep",
+            "components whose names only a run knows share their models' names",
         ),
-        ({"update": {"keep": 3}}, "update.keep", "is of whole endpoints; remove it"),
-        ({"update": {"while_busy": "refuse"}}, "update.while_busy", "an update of a component is"),
         (
-            {"update": {"trial": {"cases": [{"request": 1}], "after": True}}},
-            "update.trial.after",
-            "the cases are asked before; use smoke_test after it",
+            {
+                "update": {"traffic": "rolling", "instances": 1, "alarms": {"errors_percent": 5}},
+                "inference_component": {**COMPONENT, "name": parameter("bucket")},
+            },
+            "update.alarms",
+            "components whose names only a run knows share their models' names, and one's alarms",
         ),
+        ({"update": {"while_busy": "refuse"}}, "update.while_busy", "an update of a component is"),
     ],
 )
 def test_what_does_not_go_with_a_component_is_an_error(
@@ -240,6 +256,62 @@ def test_a_run_may_do_to_components_what_it_does() -> None:
         assert actions[f"{action}InferenceComponent"] == {component}
     both = {component, "arn:aws:sagemaker:us-east-1:123456789012:endpoint/shared"}
     assert actions["CreateInferenceComponent"] == actions["InvokeEndpoint"] == both
+
+
+def test_what_a_component_goes_back_to_is_kept_once_in_the_run_s_folder() -> None:
+    tried = calls(deployment(**CHECKED))
+    kept, undone = (tried[f"deploy.check{each}"].operation.request for each in ("", "_undone"))
+    assert kept["IfNoneMatch"] == "*"
+    assert cast(Any, kept["Body"])["copies"] == Result("deploy.look", "copies")
+    assert undone["Specification"] == Result("deploy.check_left", "specification")
+    made = Pipeline(
+        name="p", workspace="s3://b", region="us-east-1", stages=[deployment(**CHECKED)]
+    )
+    place = "arn:aws:s3:::b/*/deploy/check/before.json"
+    for action in ("PutObject", "GetObject", "DeleteObject"):
+        assert place in allowed(made)[action]
+    assert "deploy.restorable" not in {each.name for each in all_steps(made_without_check())}
+
+
+def test_alarms_that_are_made_look_at_the_component_and_forget_before_an_update() -> None:
+    alarms = {"named": ["orders"], "errors_percent": 2, "latency_ms": 40}
+    stage = deployment(**{**SHARED, "update": {**SHARED["update"], "alarms": alarms, "keep": 2}})
+    assert not list(stage.check())
+    asked = calls(stage)
+    made = asked["deploy.alarm_5xx"].operation.request
+    assert made["Dimensions"] == [{"Name": "InferenceComponentName", "Value": "shop-deploy"}]
+    assert made["MetricName"] == "Invocation5XXErrors"
+    config: Any = asked["deploy.update_component"].operation.request["DeploymentConfig"]
+    assert len(config["AutoRollbackConfiguration"]["Alarms"]) == 3
+    assert {"deploy.delete_5xx", "deploy.delete_latency"} <= asked.keys()
+    order = [step.name for step in ordered(Graph(stage.lower(SAMPLE).steps))]
+    steps = ("deploy.alarm_latency", "deploy.reset_5xx", "deploy.began", "deploy.apply")
+    assert sorted(steps, key=order.index) == [*steps]
+    since = asked["deploy.history"].operation.request["StartDate"]
+    assert since == Field(Item(), "StateUpdatedTimestamp")
+
+
+def test_models_of_two_components_have_names_of_their_own() -> None:
+    stages = [
+        deployment(
+            **{
+                **SHARED,
+                "name": "deploy",
+                "inference_component": {**COMPONENT, "name": name},
+                "update": {"keep": 2},
+            }
+        )
+        for name in ("cats", "dogs")
+    ]
+    listed = [calls(each)["deploy.newest"].operation for each in stages]
+    assert {each.name for each in listed} == {"ListModels"}
+    cats, dogs = (str(each.request["NameContains"]) for each in listed)
+    assert cats[:-5] == dogs[:-5] == "shop-deploy-"
+    assert cats != dogs
+
+
+def made_without_check() -> Graph:
+    return Graph(deployment(**SHARED).lower(SAMPLE).steps)
 
 
 def test_an_endpoint_costs_what_its_fewest_and_its_most_instances_do() -> None:
@@ -270,3 +342,40 @@ def test_an_update_needs_room_for_what_is_started_before_the_old_copies_end() ->
     assert next(stages((old, 2), (new, 4), 4)) == [(old, 2), (new, 4)]
     assert list(stages((old, 2), (old, 3), 3)) == [[(old, 3)]]
     assert list(stages(None, (new, 3), 1)) == [[(new, 3)]]
+
+
+@pytest.mark.parametrize(
+    ("component", "field", "message"),
+    [
+        (
+            {"copies": 5},
+            "inference_component.copies",
+            "expected 1 to 4, the bounds of the autoscaling, got 5",
+        ),
+        (
+            {"autoscaling": {"min_copies": 3, "max_copies": 2, "invocations_per_minute": 1}},
+            "inference_component.autoscaling.max_copies",
+            "expected at least min_copies (3), got 2",
+        ),
+    ],
+)
+def test_copies_that_cannot_be_scaled_are_an_error(
+    component: dict[str, Any], field: str, message: str
+) -> None:
+    scaled = {"max_copies": 4, "invocations_per_minute": 1}
+    whole = {"memory_mib": 1024, "autoscaling": scaled, **component}
+    assert problems(endpoint_name="all", inference_component=whole, update={})[field] == message
+
+
+def test_scaled_copies_are_no_part_of_what_is_deployed() -> None:
+    scaled = {"memory_mib": 1024, "autoscaling": {"max_copies": 4, "invocations_per_minute": 1}}
+    steps = [
+        calls(deployment(endpoint_name="all", update={}, inference_component={**scaled, **more}))
+        for more in ({}, {"copies": 2})
+    ]
+    first, second = (each["deploy.model"].operation.request["ModelName"] for each in steps)
+    assert first == second
+    for call in steps[0].values():
+        operation = call.operation
+        assert not list(violations(operation.service, operation.name, operation.request))
+    assert "RuntimeConfig" not in steps[0]["deploy.update_component"].operation.request

@@ -10,7 +10,9 @@ from pydantic import ValidationError
 
 from orchestration import Deployment, EndpointUpdate, Parameter, Pipeline, parameter
 from orchestration.checks.requests import violations
-from orchestration.graph import Call, all_steps
+from orchestration.expressions import evaluate
+from orchestration.expressions.evaluate import Values
+from orchestration.graph import Call, Require, all_steps
 from tests.guides import DEPLOYMENT, shown
 
 
@@ -117,6 +119,36 @@ def test_one_instance_cannot_change_over_in_parts(traffic: str) -> None:
         "update.traffic": f"{traffic} needs at least 2 instances, since at most half of them move "
         "first; got instance_count 1"
     }
+
+
+@pytest.mark.parametrize(
+    ("update", "possible"),
+    [
+        ({"traffic": "canary", "percent": 10}, {2, 100, 1000}),
+        ({"traffic": "linear", "instances": 2}, {4, 20}),
+        ({"traffic": "rolling", "instances": 1}, {2, 4, 20}),
+    ],
+)
+def test_a_number_that_only_the_run_knows_is_required_to_have_parts(
+    update: dict[str, Any], possible: set[int]
+) -> None:
+    stage = deployment(instance_count=parameter("machines"), update={**update, "baking_s": 10})
+    graph = Pipeline(
+        name="shop",
+        parameters={"machines": Parameter(type="number")},
+        workspace="s3://b/w",
+        stages=[stage],
+    ).lower().graph  # fmt: skip
+    [required] = [step for step in all_steps(graph) if step.name == "deploy.parts"]
+    assert isinstance(required, Require)
+    assert required.error == "UpdateNotPossible"
+    numbers = (1, 2, 4, 20, 100, 1000)
+    allowed = {
+        number
+        for number in numbers
+        if evaluate(required.condition, Values({}, {"machines": number}, "0123456789ab"))
+    }
+    assert allowed == possible | ({4, 20} if "percent" in update else set())
 
 
 @pytest.mark.parametrize(

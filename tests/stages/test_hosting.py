@@ -242,9 +242,45 @@ def test_tags_of_ones_own_are_put_on_an_endpoint_that_exists() -> None:
     assert "deploy.tagged" not in calls(deployment(tags={"team": "shop"}))
 
 
+POOLS: dict[str, Any] = {"fallbacks": ["ml.m5.xlarge", "ml.c5.xlarge"], "capacity_timeout_s": 900}
+
+
+def test_fallbacks_are_pools_of_instances_in_their_order() -> None:
+    others = {"champion": {"weight": 9}, "small": {"instance_type": "ml.t2.medium"}}
+    stage = deployment(**POOLS, variant="new", variants=others, update={"trial": [{"request": 1}]})
+    pools = [
+        {"InstanceType": "ml.m5.large", "Priority": 1},
+        {"InstanceType": "ml.m5.xlarge", "Priority": 2},
+        {"InstanceType": "ml.c5.xlarge", "Priority": 3},
+    ]
+    trial: Any = calls(stage)["deploy.trial_config"].operation.request
+    champion, small, new = config(stage)["ProductionVariants"]
+    for variant in (champion, new, *trial["ProductionVariants"]):
+        assert variant["InstancePools"] == pools
+        assert variant["VariantInstanceProvisionTimeoutInSeconds"] == 900
+        assert "InstanceType" not in variant
+    assert (small["InstanceType"], "InstancePools" in small) == ("ml.t2.medium", False)
+
+
+def test_an_endpoint_of_components_has_the_fallbacks() -> None:
+    component = {"memory_mib": 1024}
+    stage = deployment(**POOLS, endpoint_name="all", inference_component=component, update={})
+    [variant] = config(stage)["ProductionVariants"]
+    assert [each["Priority"] for each in variant["InstancePools"]] == [1, 2, 3]
+    assert variant["VariantInstanceProvisionTimeoutInSeconds"] == 900
+
+
+def test_a_fallback_that_needs_another_container_is_an_error() -> None:
+    framework = {"name": "pytorch", "version": "2.6"}
+    found = problems(image=None, framework=framework, fallbacks=["ml.c5.xlarge", "ml.g5.xlarge"])
+    message = "needs another image than instance_type; give the stage an image for both"
+    assert found == {"fallbacks.1": message}
+
+
 @pytest.mark.parametrize(
     "fields",
     [
+        {**POOLS, "update": {"trial": [{"request": 1}]}},
         {"autoscaling": SCALED, "data_capture": {"uri": "s3://b/c"}, "update": {}},
         {**SERVERLESS, "update": {"keep": 3}},
         {"autoscaling": {"max_instances": 4, "scheduled": {"morning": MORNING}}},
@@ -300,6 +336,16 @@ def test_every_request_is_well_formed(fields: dict[str, Any]) -> None:
         (
             {**SERVERLESS, "startup_timeout_s": 90},
             "startup_timeout_s",
+            "a serverless endpoint has no instances; remove it",
+        ),
+        (
+            {"fallbacks": ["ml.m5.xlarge", "ml.m5.large"]},
+            "fallbacks.1",
+            "ml.m5.large stands before it already; remove it",
+        ),
+        (
+            {**SERVERLESS, "fallbacks": ["ml.m5.large"]},
+            "fallbacks",
             "a serverless endpoint has no instances; remove it",
         ),
         (

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from orchestration import PipelineError
+from orchestration import PipelineError, ProcessingJob
 from orchestration.backends import stepfunctions
+from orchestration.backends.stepfunctions.events import counted
 from orchestration.expressions import evaluate
 from orchestration.graph import Call, Require, all_steps
+from orchestration.stages.stage import SAMPLE
 from tests.stages.test_evaluation import (
     IMAGE,
     OF_CHECKPOINTS,
@@ -111,13 +113,18 @@ def test_each_outcome_that_fails_a_run_has_its_error(
         if each.error in outcomes and "champion." not in each.name:
             known = env(verdict={"outcome": outcomes[each.error], "explanation": "why"})
             assert evaluate(each.condition, known) is False
-            assert evaluate(each.cause, known) == "stage evaluate: why"
+            assert evaluate(each.cause, known) == (
+                "stage evaluate: why; the page about it is "
+                "s3://bucket/runs/0123456789ab/evaluate/verdict/report.html"
+            )
 
 
-def test_the_definition_of_eight_hundred_checkpoints_is_small() -> None:
-    made = lowered(OF_CHECKPOINTS, max_checkpoints=800, report={}, max_concurrency=40)
+def test_the_definition_of_a_thousand_checkpoints_is_small() -> None:
+    made = lowered(OF_CHECKPOINTS, max_checkpoints=1000, report={}, max_concurrency=40)
     definition = stepfunctions.render(made)
     assert len(json.dumps(definition)) < 100_000
+    # A job that exists already is asked for, which is the longest way: 21 events for each.
+    assert counted(definition, made).loops["evaluate.each"] == (1000, 4 + 1000 * 21)
 
 
 @pytest.mark.parametrize(
@@ -157,14 +164,16 @@ def test_the_program_of_the_job_is_sent_with_the_sources() -> None:
     assert sent["report"].entry_point == "__main__.py"
 
 
+USE: dict[str, Any] = {
+    "kind": "processing_job",
+    "image": IMAGE,
+    "command": ["true"],
+    "cluster": {"instance_type": "ml.m5.large"},
+}
+
+
 def test_what_takes_the_best_must_say_for_which_outcome() -> None:
-    use: dict[str, Any] = {
-        "kind": "processing_job",
-        "image": IMAGE,
-        "command": ["true"],
-        "inputs": {"model": {"ref": "evaluate.best_checkpoint"}},
-        "cluster": {"instance_type": "ml.m5.large"},
-    }
+    use = {**USE, "inputs": {"model": {"ref": "evaluate.best_checkpoint"}}}
     champion = {"champion": {"endpoint": "live", "on_kept": "go_on"}}
     judged = decided("accuracy", **OF_CHECKPOINTS, **champion)
     with pytest.raises(PipelineError, match="'use' takes the best also where the champion is kept"):
@@ -172,3 +181,66 @@ def test_what_takes_the_best_must_say_for_which_outcome() -> None:
     only = {"when": {"equal": [{"ref": "evaluate.outcome"}, "promoted"]}}
     made = beside(TRAIN, evaluate=judged, use={**use, **only}).lower()
     assert "gate" not in " ".join(each.name for each in all_steps(made.graph))
+
+
+OUTCOMES = ("promoted", "champion_kept", "below_threshold", "bounds_missed", "no_checkpoint")
+
+
+@pytest.mark.parametrize(
+    ("fields", "stopped"),
+    [
+        ({"report": {}, "on_miss": "go_on"}, []),
+        ({**CHAMPION, "on_miss": "go_on"}, ["champion_kept"]),
+        ({"champion": {"endpoint": "live", "on_kept": "go_on"}, "on_miss": "go_on"}, []),
+        ({"champion": {"endpoint": "live", "on_kept": "go_on"}, **STOP}, list(OUTCOMES[2:])),
+        ({**CHAMPION, **STOP}, list(OUTCOMES[1:])),
+    ],
+)
+def test_what_comes_after_goes_on_for_the_outcomes_that_the_stage_says(
+    fields: dict[str, Any], stopped: list[str]
+) -> None:
+    stages = {each.name: each for each in pipeline(OF_CHECKPOINTS, **fields).stages}
+    gate = stages["evaluate"].lower(SAMPLE).gate
+    known = {each: env(verdict={"outcome": each}) for each in OUTCOMES}
+    assert [
+        each for each in OUTCOMES if gate is not None and not evaluate(gate.condition, known[each])
+    ] == stopped
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "way_out"),
+    [
+        ({"report": {}, "on_miss": "go_on"}, "on_miss", "{ref: evaluate.outcome}, promoted]"),
+        (
+            {"threshold": {"value": 0.9, "on_miss": "go_on"}},
+            "threshold.on_miss",
+            "give it when: {ref: evaluate.passed}",
+        ),
+    ],
+)
+def test_what_takes_the_best_must_say_that_it_is_for_no_miss(
+    fields: dict[str, Any], field: str, way_out: str
+) -> None:
+    use = {**USE, "inputs": {"model": {"ref": "evaluate.best_checkpoint"}}}
+    judged = decided("accuracy", **OF_CHECKPOINTS, **fields)
+    with pytest.raises(PipelineError) as refused:
+        beside(TRAIN, evaluate=judged, use=use)
+    [problem] = refused.value.problems
+    assert problem.field == field
+    assert "'use' takes the best also where it misses a bound" in problem.message
+    assert way_out in problem.message
+    beside(TRAIN, evaluate=judged, use={**use, "when": {"ref": "evaluate.passed"}})
+
+
+def test_a_report_that_misses_its_threshold_may_go_on() -> None:
+    threshold = {"number": "n", "direction": "max", "value": 1, "on_miss": "go_on"}
+    report = {"result": "facts", "numbers": {"n": "n"}, "threshold": threshold}
+    job = ProcessingJob.model_validate(
+        {**USE, "name": "evaluate", "results": {"facts": {}}, "report": report}
+    )
+    made = job.lower(SAMPLE)
+    assert (made.gate, [each.name for each in made.steps]) == (
+        None,
+        ["evaluate.job", "evaluate.report"],
+    )
+    assert evaluate(made.outputs["passed"], env(report={"n": 0})) is False

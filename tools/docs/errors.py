@@ -55,7 +55,8 @@ def table() -> Iterator[str]:
         yield "| error | what happened | what to do |"
         yield "|---|---|---|"
         for name, each in subject(key).items():
-            yield f"| `{name}` | {each.happened} | {each.cure} |"
+            also = "".join(f" Also named `{other}`." for other in each.also)
+            yield f"| `{name}` | {each.happened}{also} | {each.cure} |"
 
 
 def written(text: str) -> str:

@@ -1,6 +1,8 @@
 """Measures one checkpoint on the digits held back from training; a processing job runs it.
 
-Writes `evaluation.json`: `{"metrics": {"accuracy": 0.97, "loss": 0.1}, "count": 360}`.
+Writes `evaluation.json`: `{"metrics": {"accuracy": 0.97, "loss": 0.1}, "count": 360, "slices":
+{"digit": {"0": 0.99, …}}}`, and `examples.jsonl`, a line for each image, by which two models are
+compared: `{"id": "17", "accuracy": 1}`.
 """
 
 from __future__ import annotations
@@ -24,10 +26,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     pixels, labels = digits.read(options.data, "holdout*.csv.gz")
-    metrics = model.quality(model.load(options.checkpoint), pixels, labels)
+    network = model.load(options.checkpoint)
+    metrics = model.quality(network, pixels, labels)
+    right = model.right(network, pixels, labels)
+    of_digits = {str(each): right[labels == each].mean().item() for each in range(model.LABELS)}
+    evaluation = {"metrics": metrics, "count": len(labels), "slices": {"digit": of_digits}}
     options.output.mkdir(parents=True, exist_ok=True)
-    evaluation = json.dumps({"metrics": metrics, "count": len(labels)}, indent=2)
-    (options.output / "evaluation.json").write_text(evaluation + "\n")
+    (options.output / "evaluation.json").write_text(json.dumps(evaluation, indent=2) + "\n")
+    examples = [{"id": str(row), "accuracy": int(one)} for row, one in enumerate(right.tolist())]
+    lines = "".join(json.dumps(example) + "\n" for example in examples)
+    (options.output / "examples.jsonl").write_text(lines)
     print(" ".join(f"evaluation:{name}={value:.6f}" for name, value in metrics.items()))
 
 

@@ -79,3 +79,11 @@ def quality(model: nn.Module, pixels: Tensor, labels: Tensor) -> dict[str, float
         accuracy = (logits.argmax(dim=1) == labels).double().mean()
     model.train()
     return {"accuracy": accuracy.item(), "loss": loss.item()}
+
+
+def right(model: nn.Module, pixels: Tensor, labels: Tensor) -> Tensor:
+    """Of each image, 1.0 if its digit is recognised, else 0.0."""
+    model.eval()
+    with torch.inference_mode():
+        logits: Tensor = model(pixels)
+    return (logits.argmax(dim=1) == labels).double()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Iterator
+import shutil
+import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -17,12 +19,12 @@ from torch.distributed.fsdp import fully_shard
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from orchestration_runtime import cluster, reported_failures
-
-HELD_OUT = "held-out.txt"
+from texts import HELD_OUT, batches, to_train_on
 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
+    # Your code: a hyperparameter of the pipeline is an option here.
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--batch_size", type=int, default=4)
     parser.add_argument("--learning_rate", type=float, default=1e-4)
@@ -30,22 +32,7 @@ def options() -> argparse.Namespace:
     return parser.parse_known_args()[0]
 
 
-def batches(lines: list[str], tokenizer, size: int, sequence: int) -> Iterator[dict[str, Tensor]]:
-    """Yield lines as tokens, padded at their ends, which no loss counts."""
-    for start in range(0, len(lines), size):
-        tokens = tokenizer(
-            [line + tokenizer.eos_token for line in lines[start : start + size]],
-            padding=True,
-            truncation=True,
-            max_length=sequence,
-            return_tensors="pt",
-        )
-        labels = tokens.input_ids.masked_fill(tokens.attention_mask == 0, -100)
-        attention = tokens.attention_mask
-        yield {"input_ids": tokens.input_ids, "attention_mask": attention, "labels": labels}
-
-
-def shard(model: nn.Module, device: torch.device, world: int) -> nn.Module:
+def shard(model: Any, device: torch.device, world: int) -> Any:
     """Shard each block by itself, and what is around them."""
     mesh = init_device_mesh(device.type, (world,))
     for block in model.model.layers:
@@ -68,12 +55,15 @@ def main() -> None:
     tokenizer.pad_token = tokenizer.eos_token
     model = AutoModelForCausalLM.from_pretrained(channels["model"], dtype=torch.float32).to(device)
     model = shard(model, device, here.world_size)
+    # Your code: another optimizer, a schedule, weights of LoRA in the place of all.
     optimizer = torch.optim.AdamW(model.parameters(), lr=given.learning_rate)
-    files = sorted(path for path in channels["texts"].glob("*.txt") if path.name != HELD_OUT)
-    lines = [line for path in files for line in path.read_text().splitlines()]
+    lines = to_train_on(channels["texts"])
     # Every process has as many batches as the others: FSDP meets in each.
     share = len(lines) // here.world_size
     mine = lines[here.rank * share : (here.rank + 1) * share]
+    if not mine:
+        sys.exit(f"there are {len(lines)} texts for {here.world_size} processes")
+    loss = torch.zeros(())
     for epoch in range(given.epochs):
         for batch in batches(mine, tokenizer, given.batch_size, given.sequence):
             loss = loss_of(model, batch, device)
@@ -88,11 +78,16 @@ def main() -> None:
     if here.rank == 0:
         model.save_pretrained(os.environ["SM_MODEL_DIR"], state_dict=weights)
         tokenizer.save_pretrained(os.environ["SM_MODEL_DIR"])
+        code = Path(os.environ["SM_MODEL_DIR"], "code")
+        code.mkdir()
+        shutil.copy(Path(__file__).with_name("inference.py"), code)
     dist.destroy_process_group()
 
 
 @torch.no_grad()
-def evaluate(model, tokenizer, path: Path, given: argparse.Namespace, device) -> None:
+def evaluate(
+    model: nn.Module, tokenizer: Any, path: Path, given: argparse.Namespace, device: torch.device
+) -> None:
     """Print the loss on what was held back; all processes compute it, and one tells."""
     lines = path.read_text().splitlines()
     losses = [

@@ -25,6 +25,7 @@ def main() -> None:
         model = joblib.load(Path(folder, "model.joblib"))
     features, left = table.read(options.data)
     auc = roc_auc_score(left, model.predict_proba(features)[:, 1])
+    # Your code: further numbers go into `metrics`, where thresholds and bounds read them.
     report = {"metrics": {"auc": float(auc)}, "customers": len(left)}
     (options.output / "evaluation.json").write_text(json.dumps(report))
 

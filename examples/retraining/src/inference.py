@@ -14,6 +14,7 @@ def model_fn(model_dir: str) -> Any:
 
 
 def input_fn(body: str, content_type: str) -> list[list[float]]:
+    # Your code: what a request looks like.
     if content_type != "application/json":
         raise ValueError(f"expected application/json, got {content_type}")
     rows: list[list[float]] = json.loads(body)

@@ -18,9 +18,11 @@ import table
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    # Your code: a hyperparameter of the pipeline is an option here.
     parser.add_argument("--smoothing", type=float, default=1.0)
     options = parser.parse_args()
     features, left = table.read(Path(os.environ["SM_CHANNEL_TRAIN"]))
+    # Your code: the model, and how it is fitted.
     model = make_pipeline(StandardScaler(), LogisticRegression(C=1 / options.smoothing))
     model.fit(features, left)
     print(f"train:auc={roc_auc_score(left, model.predict_proba(features)[:, 1]):.4f}")

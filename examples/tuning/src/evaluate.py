@@ -21,6 +21,7 @@ def main() -> None:
             archive.extractall(folder, filter="data")
         model = rentals.Model.load(Path(folder, "model.npz"))
     features, rented = rentals.read(options.data)
+    # Your code: further numbers go into `metrics`, where thresholds and bounds read them.
     report = {"metrics": {"error": model.error(features, rented)}, "hours": len(rented)}
     (options.output / "evaluation.json").write_text(json.dumps(report))
 

@@ -15,6 +15,7 @@ def model_fn(model_dir: str) -> rentals.Model:
 
 
 def input_fn(body: str, content_type: str) -> np.ndarray:
+    # Your code: what a request looks like.
     if content_type != "application/json":
         raise ValueError(f"expected application/json, got {content_type}")
     return np.array(json.loads(body), dtype=float)

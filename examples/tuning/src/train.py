@@ -12,6 +12,7 @@ import rentals
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    # Your code: a hyperparameter that is searched is an option here.
     parser.add_argument("--waves", type=int, default=100)
     parser.add_argument("--width", type=float, default=1.0)
     parser.add_argument("--penalty", type=float, default=1.0)

@@ -15,7 +15,7 @@ from orchestration.backends.airflow.grouping import unmappable
 from orchestration.errors import PipelineError, Problem
 
 if TYPE_CHECKING:
-    from airflow.sdk.definitions.xcom_arg import XComArg
+    from airflow.sdk.definitions.xcom_arg import PlainXComArg
 
 
 class PipelineGroup(TaskGroup):
@@ -25,7 +25,7 @@ class PipelineGroup(TaskGroup):
     its name, ``outputs["train"]``.
     """
 
-    outputs: XComArg
+    outputs: PlainXComArg
 
 
 def current_dag() -> DAG | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.common.compat.sdk import DownstreamTasksSkipped
 
+from orchestration.backends.airflow.spec import SKIPPED
 from orchestration.graph import Overlap, overlap_of
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-SKIPPED: Final = "skipped_for"
-"""The XCom of the first task with the id of the run for which this one was skipped."""
 _UNDER_WAY: Final = ("running", "queued")
 """States of a run; one whose tasks were cleared is queued before it goes on."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
-from orchestration.backends.jsonata.writing import checked, quote
+from orchestration.backends.jsonata.writing import checked
 from orchestration.expressions import Tree
 
 Kind: TypeAlias = Literal["string", "number", "boolean", "array", "object", "any"]
@@ -82,11 +82,6 @@ def let(bindings: dict[str, str], result: str) -> str:
     """Return a result that speaks of parts by names."""
     named = "".join(f"${name} := {text}; " for name, text in bindings.items())
     return f"({named}{result})"
-
-
-def refused(message: str) -> str:
-    """Return JSONata that fails with a message."""
-    return f"$error({quote(message)})"
 
 
 class Writer(Protocol):

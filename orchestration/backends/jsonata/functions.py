@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from orchestration.backends.jsonata import texts
-from orchestration.backends.jsonata.code import OPERATORS, Code, Kind, Writer, let, refused
-from orchestration.backends.jsonata.writing import field, quote
+from orchestration.backends.jsonata.code import OPERATORS, Code, Kind, Writer, let
+from orchestration.backends.jsonata.writing import field, quote, refused
 from orchestration.errors import UnsupportedError
 from orchestration.expressions import Apply, Function, Join, Tree, elements
 from orchestration.expressions.functions import CHECKSUM, LAST_NUMBER, OF_PARTS, OTHER_KEYS

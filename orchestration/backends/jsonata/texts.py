@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from orchestration.backends.jsonata.code import Code, Writer, let, refused
+from orchestration.backends.jsonata.code import Code, Writer, let
 from orchestration.backends.jsonata.locations import SCHEME, after_scheme, key_of, split
-from orchestration.backends.jsonata.writing import checked, quote
+from orchestration.backends.jsonata.writing import checked, quote, refused
 from orchestration.errors import UnsupportedError
 from orchestration.expressions import Apply, Function, Join, Tree, apply, join
 from orchestration.refs import times
@@ -28,7 +28,7 @@ def _time_text(arguments: Sequence[Tree], writer: Writer) -> Code:
         quote(each) if isinstance(each, str) else f"$substring($t, {each[0]}, {each[1]})"
         for each in times.pieces(format)
     ]
-    error = refused(f"{value.label} is no time such as 2027-03-01T06:00:00Z")
+    error = refused(f"{value.label}: expected a time such as 2027-03-01T06:00:00Z, got", "$v")
     # A date that does not exist, 30 February, is another one once it is read.
     exists = "$substring($fromMillis($m), 0, 19) & 'Z' = $z"
     named = {
@@ -101,7 +101,8 @@ def _key_of_text(uri: Tree, writer: Writer) -> Code:
 def _part(uri: Tree, part: str, writer: Writer) -> Code:
     value = writer.asked(uri, "string")
     test = f"$substring($v, 0, 5) = '{SCHEME}'"
-    text = checked(value.text, test, part, f"{value.label} is not an S3 URI")
+    message = f"{value.label}: expected an S3 URI (s3://bucket/key), got"
+    text = checked(value.text, test, part, message, told="$v")
     return Code(text, "string", value.label)
 
 

@@ -90,9 +90,19 @@ def step(key: str) -> str:
     return f"`{key}`"
 
 
-def checked(value: str, test: str, then: str, message: str) -> str:
-    """Return a value under a condition; both speak of it as ``$v``."""
-    return f"($v := {value}; {test} ? {then} : $error({quote(message)}))"
+def checked(value: str, test: str, then: str, message: str, *, told: str = "") -> str:
+    """Return a value under a condition; both speak of it as ``$v``.
+
+    ``told`` is text for the end of the message.
+    """
+    return f"($v := {value}; {test} ? {then} : {refused(message, told)})"
+
+
+def refused(message: str, told: str = "") -> str:
+    """Return JSONata that fails with a message, with the text ``told`` at its end."""
+    if not told:
+        return f"$error({quote(message)})"
+    return f"""$error({quote(f"{message} '")} & {told} & {quote("'")})"""
 
 
 def _escape(match: re.Match[str]) -> str:

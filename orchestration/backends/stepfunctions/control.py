@@ -21,6 +21,7 @@ from orchestration.backends.stepfunctions.nesting import (
     ERROR,
     FIRST_ERROR,
     Together,
+    attempted,
     carried,
     caught,
     tried,
@@ -230,7 +231,13 @@ class _Here:
         rule = Rule(condition(step.condition, self.scope), then)
         if step.otherwise.steps or not step.absent:
             other = self._way(step, "OtherResult", step.otherwise, step.absent, following)
-            return self.states.last(state(step.name), choice(rule, default=other))
+            nested = {
+                state(inner.name) for inner in step.otherwise.steps if isinstance(inner, Choose)
+            }
+            chosen = choice(rule, default=other)
+            if other in nested:
+                chosen = self.states.joined(chosen)
+            return self.states.last(state(step.name), chosen)
         # Whether it counts for the rule as well does not matter: that way assigns it anew.
         assigned: State = {"Assign": {variable(step.name): tree(step.absent, self.scope)}}
         chosen = {**choice(rule, default=following), **assigned}
@@ -271,7 +278,7 @@ class _Here:
             "MaxConcurrency": step.max_concurrency,
             "ItemProcessor": {
                 "ProcessorConfig": {"Mode": "INLINE"},
-                **tried(name, _iteration(step, inner)),
+                **attempted(step, _iteration(step, inner)),
             },
             "Assign": {variable(step.name): {"items": "{% [$states.result.item] %}"}},
             "Output": FIRST_ERROR,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import cast
 
 from orchestration.backends.jsonata import enclosed, quote
 from orchestration.execution import outputs, wording
@@ -60,6 +62,18 @@ class States:
         """Write a state that says itself where it goes, as Choice, Fail and Succeed do."""
         self.written[name] = state
         return name
+
+    def joined(self, chosen: State) -> State:
+        """Return a Choice with the rules of the one that it leads to where none of its own holds.
+
+        Nothing else leads to that one.
+        """
+        inner = self.written[cast("str", chosen["Default"])]
+        if "Assign" in inner:
+            return chosen
+        del self.written[cast("str", chosen["Default"])]
+        rules = (cast("list[Json]", each["Choices"]) for each in (chosen, inner))
+        return {**inner, "Choices": list(chain.from_iterable(rules))}
 
     def overflow(self, text: str, source: str) -> Json:
         """Return the catcher of a result that is too large.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from orchestration.backends.jsonata import Names, render
+from orchestration.execution import wording
 from orchestration.execution.wording import parts
-from orchestration.expressions import join
+from orchestration.expressions import Apply, Function, apply, join
+from orchestration.graph import Operation
 from orchestration.refs import Expression
 
 Words: TypeAlias = Sequence[str | Expression[object]]
@@ -22,6 +24,19 @@ class Raw(NamedTuple):
 
 MESSAGE: Final = Raw("$substringBefore($states.input.Cause, ' (Service:')")
 """The message of the error in a state's input, without what Step Functions adds to it."""
+
+
+def place(operation: Operation) -> Words:
+    """Return what a request to S3 is about; empty for other requests."""
+    request = dict(operation.request)
+    key = "Key" if "Key" in request else "Prefix"
+    match request.get("Bucket"), request.get(key):
+        case Apply(Function.S3_BUCKET, (uri,)), Apply(Function.S3_KEY, (whole,)):
+            # Shorter than both of its parts.
+            if whole in (uri, apply(Function.DIRECTORY, uri)):
+                return (" of ", cast("str | Expression[object]", whole))
+    pieces = wording.place(operation.service, request)
+    return [each for each in pieces if isinstance(each, str | Expression)]
 
 
 def worded(text: str, names: Names, **holes: Words | Raw) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from orchestration.cli import values
 from orchestration.cli.commands.costs.billing import account_of, told
-from orchestration.cli.commands.deployment import new_session
+from orchestration.cli.commands.deployment import new_session, session_to_change
 from orchestration.cli.commands.rendering import Driver, locked
 from orchestration.cli.commands.running import terminable
 from orchestration.cli.naming import named
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from orchestration.direct import Outcome
     from orchestration.pipeline import Pipeline
     from orchestration.pricing import Line
+
+_WITHOUT: Final = "what an earlier process of the run made, transfers, requests and logs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,9 @@ def run(
     given = values.parameters(loaded.parameter_specs(), parameters)
     require({"boto3": "aws"}, what="running pipelines in your account")
     locked(which)
+    session = session_to_change(loaded, region, profile)
     from orchestration.direct.pipelines import new_run_id, outcome_of
+    from orchestration.pricing.acquired import of_run
 
     name = run_id or new_run_id()
     title = f"{loaded.name}, run {name}"
@@ -100,11 +104,12 @@ def run(
             on_question=person,
         )
     lines = _billed(loaded, name, profile, region)
+    lines += of_run(loaded.lower(), session.region_name, given, outcome.steps)
     if as_json:
         document({**outcome.to_json(), "billed": [line.data() for line in lines]})
     else:
         console().print(_table(outcome))
-        for text in told(lines) if lines else ():
+        for text in told(lines, without=_WITHOUT) if lines else ():
             note(text)
     if outcome.state == "failed":
         note_failure(f"run {name} of {outcome.workflow} failed", outcome.error, outcome.cause)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from orchestration.cli.naming import of_run
 from orchestration.cli.output import document, note, require
 from orchestration.errors import StartError
 
@@ -27,11 +28,10 @@ def answer(
 ) -> None:
     """Answer the question of a stage, in the name of the profile's caller."""
     require({"boto3": "aws"}, what="answering")
-    from orchestration.cli.commands.deployment import session_of
+    from orchestration.cli.commands.deployment import session_to_change
     from orchestration.direct import answering
 
-    own = run.split(":")[3] if run.startswith("arn:") else None
-    session = session_of(region or own, profile)
+    session = session_to_change(of_run(run), region, profile)
     place = _place(run, workspace, session)
     given = answering.answer(place, stage, decision, session=session, comment=comment)
     for text in given.notes:

@@ -1,4 +1,4 @@
-"""Changes in an account: shown with account and region, and made after a yes."""
+"""Changes in an account: shown, and made after a yes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from orchestration.cli.output import colored_diff, note, say
 
 if TYPE_CHECKING:
-    from orchestration.deploy import Account, Change
+    from orchestration.deploy import Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +39,6 @@ class Consent:
     def report(self, line: str) -> None:
         """Print what was done."""
         (note if self.as_json else say)(line)
-
-
-def show_place(account: Account) -> None:
-    """Print the account and the region."""
-    note(f"account {account.id}, region {account.region}")
 
 
 def show(change: Change, *, full: bool = False) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,10 +81,25 @@ def _latest(
 
 def jobs_of(sagemaker: Any, pipeline: str, stage: str) -> Iterator[tuple[str, str]]:
     """Yield the jobs of a stage that have ended, the latest first, each with its run."""
+    yield from _tagged(sagemaker, pipeline, stage, lambda name: name == stage)
+
+
+def probes_of(sagemaker: Any, pipeline: str, stage: str) -> Iterator[tuple[str, str]]:
+    """Yield the probes of a stage that a pipeline of probes ran, as :func:`jobs_of` does."""
+    from orchestration.pipeline.probing.together import is_one, named
+
+    probing, begin = named(pipeline, stage)
+    yield from _tagged(sagemaker, probing, begin, lambda name: is_one(name, begin))
+
+
+def _tagged(
+    sagemaker: Any, pipeline: str, stage: str, is_it: Callable[[str], bool]
+) -> Iterator[tuple[str, str]]:
+    """Yield the jobs whose names begin with a stage's, and whose tags say that they are its."""
     for summary in _jobs(sagemaker, f"{pipeline}-{stage.replace('_', '-')}-"):
         listed = sagemaker.list_tags(ResourceArn=summary["TrainingJobArn"])["Tags"]
         tags = {tag["Key"]: tag["Value"] for tag in listed}
-        if (tags.get(_PIPELINE), tags.get(_STAGE)) == (pipeline, stage):
+        if tags.get(_PIPELINE) == pipeline and is_it(tags.get(_STAGE, "")):
             yield summary["TrainingJobName"], tags.get(_RUN, "")
 
 

@@ -1,4 +1,4 @@
-"""``orchestrate deploy`` and ``upload``: the commands that talk to the real AWS."""
+"""``orchestrate deploy`` and ``upload``, and the sessions of all commands that ask AWS."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestration.cli import values
-from orchestration.cli.commands.changing import Consent, difference, show, show_place
+from orchestration.cli.commands.changing import Consent, difference, show
 from orchestration.cli.commands.rendering import locked
 from orchestration.cli.naming import named
 from orchestration.cli.output import document, note, require, say
@@ -16,6 +16,7 @@ from orchestration.errors import DeployError
 
 if TYPE_CHECKING:
     from orchestration.deploy import Deployment
+    from orchestration.deploy.account import Regional
 
 MODULES = {"boto3": "aws"}
 
@@ -30,6 +31,7 @@ def deploy(
     region: str | None,
     profile: str | None,
     adopt: bool,
+    renamed_from: str | None,
     consent: Consent,
     full: bool,
 ) -> None:
@@ -45,12 +47,13 @@ def deploy(
 
     planned = plan(
         loaded,
-        session=session_of(region or loaded.region, profile),
+        session=session_to_change(loaded, region, profile),
         parameters=chosen,
         unrestricted=unrestricted,
         role_arn=role,
         sweep_every_h=sweep_every_h,
         adopt=adopt,
+        renamed_from=renamed_from,
     )
     deployment = planned.deployment
     if not consent.as_json:
@@ -67,8 +70,7 @@ def deploy(
 
 
 def _announce(deployment: Deployment, *, dry_run: bool, full: bool) -> None:
-    """Show where a deployment goes and what it would change."""
-    show_place(deployment.account)
+    """Show what a deployment would change."""
     if deployment.desired.own_role and dry_run:
         note(f"role {deployment.desired.role.arn} needs:")
         say(json.dumps(_needs(deployment), indent=2))
@@ -119,9 +121,8 @@ def upload(
     from orchestration.deploy import upload as upload_sources
 
     try:
-        sent = upload_sources(
-            loaded, chosen, session_of(region or loaded.region, profile).client("s3")
-        )
+        session = session_to_change(loaded, region, profile)
+        sent = upload_sources(loaded, chosen, session.client("s3"))
     except BotoCoreError as error:
         raise DeployError(f"AWS can't be reached: {error}") from error
     if as_json:
@@ -130,6 +131,21 @@ def upload(
     for each in sent:
         say(each.uri)
     note(f"{len(sent)} objects uploaded" if sent else "everything is uploaded already")
+
+
+def session_to_change(pipeline: Regional, region: str | None, profile: str | None) -> Any:
+    """Return a session for a command that changes an account, which is shown before.
+
+    Raises :class:`~orchestration.errors.DeployError` where the session has another region than the
+    pipeline. Every such command gets its session here.
+    """
+    from orchestration.deploy.account import Account, in_its_region
+
+    session = session_of(region or pipeline.region, profile)
+    in_its_region(pipeline, session.region_name)
+    account = Account.of(session)
+    note(f"account {account.id}, region {account.region}")
+    return session
 
 
 def session_of(region: str | None, profile: str | None) -> Any:

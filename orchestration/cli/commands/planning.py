@@ -159,7 +159,7 @@ def _pin(path: Path, pins: Mapping[str, Any] | None, *, update: bool) -> None:
     if lock.exists() and _pinned(lock) == pins:
         note(f"{lock} is fresh")
     elif update:
-        lock.write_text(lock_text(path, pins), encoding="utf-8")
+        lock.write_text(lock_text(path, pins)[0], encoding="utf-8")
         note(f"{lock} written")
     else:
         note(f"{lock} pins something else; `orchestrate plan {path} --update` writes it")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from orchestration.cli.commands.delivery import deliver, deliver_picture
 from orchestration.cli.naming import Named, named, stage_modules
-from orchestration.cli.output import FAILED, colored_diff, note, require
+from orchestration.cli.output import note, require
 from orchestration.errors import PipelineError, Problem, UnsupportedError
 
 if TYPE_CHECKING:
@@ -87,25 +87,39 @@ def render(
     *,
     check: bool,
     fragment: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Write an artefact, or compare it with a file; of a state machine also as a ``fragment``."""
     if fragment is not None and artefact is not Artefact.STEP_FUNCTIONS:
         raise typer.BadParameter("only step-functions has fragments", param_hint="--fragment")
     which = named(pipeline)
-    workflow = which.load().lower()
+    loaded = which.load()
+    workflow = loaded.lower()
+    warnings: list[str] = []
     if artefact is Artefact.COMPANION:
         text = _companion(workflow)
     elif fragment is not None:
         text = _fragment(workflow, fragment)
     else:
         backend = Backend(artefact.value)
-        text = rendered(backend, workflow)
-        for warning in warnings_of([backend], workflow):
-            note(f"warning: {warning}")
-    locked(which)
+        is_machine = backend is Backend.STEP_FUNCTIONS
+        text, warnings = _state_machine(loaded) if is_machine else (rendered(backend, workflow), [])
+        warnings += map(str, warnings_of([backend], workflow))
+    warnings += which.stale_warnings()
+    warn(warnings)
     option = "" if fragment is None else f" --fragment {fragment}"
     again = f"orchestrate render {artefact.value} {pipeline}{option} -o {output}"
-    deliver(text, output, check=check, again=again)
+    content = json.loads(text) if as_json else None
+    deliver(text, output, check=check, again=again, content=content, warnings=warnings)
+
+
+def _state_machine(pipeline: Pipeline) -> tuple[str, list[str]]:
+    """Return a definition with the pipeline's file in it, and why it does not hold that."""
+    from orchestration.backends import origins, stepfunctions
+
+    workflow = pipeline.carried()
+    definition = stepfunctions.render(workflow)
+    return stepfunctions.dumps(definition), list(origins.lacking(definition, workflow))
 
 
 def _fragment(workflow: Workflow, prefix: str) -> str:
@@ -124,7 +138,14 @@ def _companion(workflow: Workflow) -> str:
     return stepfunctions.dumps(definition)
 
 
-def graph(pipeline: str, form: Format | None, output: Path | None, *, check: bool) -> None:
+def graph(
+    pipeline: str,
+    form: Format | None,
+    output: Path | None,
+    *,
+    check: bool,
+    as_json: bool = False,
+) -> None:
     """Draw a pipeline: its steps, or as SVG and PNG its stages."""
     from orchestration.pipeline.showing import raster
 
@@ -137,9 +158,10 @@ def graph(pipeline: str, form: Format | None, output: Path | None, *, check: boo
     option = "" if form is None else f" --format {form.value}"
     again = f"orchestrate graph {pipeline}{option} -o {output}"
     if chosen is Format.PNG and output is not None:
-        _deliver_picture(raster.png(text), output, check=check, again=again)
+        deliver_picture(raster.png(text), output, check=check, again=again, as_json=as_json)
     else:
-        deliver(text, output, check=check, again=again)
+        content = text if as_json else None
+        deliver(text, output, check=check, again=again, content=content)
 
 
 def _drawn(loaded: Pipeline, form: Format) -> str:
@@ -154,21 +176,7 @@ def _drawn(loaded: Pipeline, form: Format) -> str:
     return draw(loaded.lower())
 
 
-def _deliver_picture(picture: bytes, path: Path, *, check: bool, again: str) -> None:
-    """Write a picture to a file, or compare it with one."""
-    old = path.read_bytes() if path.is_file() else None
-    if old == picture:
-        note(f"{path} is fresh")
-    elif check:
-        note(f"{path} is {'missing' if old is None else 'stale'}; run `{again}`")
-        raise typer.Exit(FAILED)
-    else:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(picture)
-        note(f"{path} written")
-
-
-def lock(pipeline: str, *, check: bool) -> None:
+def lock(pipeline: str, *, check: bool, as_json: bool = False) -> None:
     """Write a pipeline's lock file, or compare it."""
     from orchestration.pipeline import files
 
@@ -179,13 +187,15 @@ def lock(pipeline: str, *, check: bool) -> None:
             "`orchestrate plan FILE.py --update` pins plans",
             param_hint="PIPELINE",
         )
-    text = lock_text(which.path, files.lock(which.path))
+    text, warnings = lock_text(which.path, files.lock(which.path))
     path = files.lock_path(which.path)
-    deliver(text, path, check=check, again=f"orchestrate lock {pipeline}")
+    again = f"orchestrate lock {pipeline}"
+    content = json.loads(text) if as_json else None
+    deliver(text, path, check=check, again=again, content=content, warnings=warnings)
 
 
-def lock_text(path: Path, content: Mapping[str, Any]) -> str:
-    """The text of a pipeline's lock file, with what it is rendered to where that can be done."""
+def lock_text(path: Path, content: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return the text of a lock file, with what it is rendered to; warns where that can't be."""
     from orchestration.backends import layout, locking
 
     refused: PipelineError | UnsupportedError | None
@@ -194,63 +204,31 @@ def lock_text(path: Path, content: Mapping[str, Any]) -> str:
         content, refused = locking.with_renderings(path, content, stages=stages)
     except PipelineError as error:
         refused = error
-    if refused is not None:
-        note(f"warning: the lock file holds no DAG, since {path} can't be rendered for Airflow:")
-        note(str(refused))
-    return layout.laid_out(content)
+    if refused is None:
+        return layout.laid_out(content), []
+    why = f"the lock file holds no DAG, since {path} can't be rendered for Airflow:\n{refused}"
+    warn([why])
+    return layout.laid_out(content), [why]
 
 
-def schema(output: Path | None, *, check: bool) -> None:
+def schema(output: Path | None, *, check: bool, as_json: bool = False) -> None:
     """Write the JSON Schema of pipeline files, or compare it with a file."""
     from orchestration.cli.schema import pipeline_schema
     from orchestration.stages.kinds import Kinds
 
     kinds = Kinds.of(stage_modules())
-    text = json.dumps(pipeline_schema(kinds), indent=2, ensure_ascii=False) + "\n"
-    deliver(text, output, check=check, again=f"orchestrate schema -o {output}")
+    content = pipeline_schema(kinds)
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    again = f"orchestrate schema -o {output}"
+    deliver(text, output, check=check, again=again, content=content if as_json else None)
 
 
 def locked(which: Named) -> None:
     """Warn on standard error if a lock file is older than the code."""
-    for key in which.stale():
-        note(f"warning: {key} changed since it was locked; run `orchestrate lock {which}`")
+    warn(which.stale_warnings())
 
 
-def deliver(text: str, path: Path | None, *, check: bool, again: str) -> None:
-    """Print a text, write it to a file, or compare it with one."""
-    if path is None:
-        if check:
-            raise typer.BadParameter("needs a file to compare: -o FILE", param_hint="--check")
-        typer.echo(text, nl=not text.endswith("\n"))
-        return
-    old = _content(path)
-    if check:
-        _compare(old, text, path, again)
-    elif old == text:
-        note(f"{path} is fresh")
-    else:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        note(f"{path} written")
-
-
-def _compare(old: str | None, new: str, path: Path, again: str) -> None:
-    if old == new:
-        note(f"{path} is fresh")
-        return
-    if old is not None:
-        lines = difflib.unified_diff(
-            old.splitlines(), new.splitlines(), str(path), "as it is now", lineterm=""
-        )
-        colored_diff(list(lines))
-    note(f"{path} is {'missing' if old is None else 'stale'}; run `{again}`")
-    raise typer.Exit(FAILED)
-
-
-def _content(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise typer.BadParameter(f"can't read {path}: {error.strerror}", param_hint="-o") from error
+def warn(warnings: Iterable[str]) -> None:
+    """Print warnings on standard error."""
+    for warning in warnings:
+        note(f"warning: {warning}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from orchestration.local.run.report import RunReport, StageReport
 
-_LOG_LINES = 40
-_MODULES = {"boto3": "local", "moto": "local", "jsonata": "local", "psutil": "local"}
-_AIRFLOW = {"airflow.sdk": "airflow", "airflow.providers.amazon": "airflow"}
+_LOG_LINES: Final = 40
+MODULES: Final = {"boto3": "local", "moto": "local", "jsonata": "local", "psutil": "local"}
+AIRFLOW: Final = {"airflow.sdk": "airflow", "airflow.providers.amazon": "airflow"}
 
 
 def check_options(region: str | None, profile: str | None) -> None:
@@ -85,6 +85,7 @@ def run(
     for key in which.stale():
         note(f"{key} changed since it was locked; this run takes it as it is now")
     from orchestration.local.run import run as run_locally
+    from orchestration.local.run.keeping import failed_folder
 
     title = f"{loaded.name} on {driver.value}"
     stages = [stage.name for stage in loaded.every_stage]
@@ -106,8 +107,8 @@ def run(
         document(report.to_json())
     else:
         console().print(table([report]))
-    tell_failure(report)
     if report.state == "failed":
+        tell_failure(report, None if left.keep else failed_folder(which.path, loaded.name))
         raise typer.Exit(FAILED)
 
 
@@ -127,12 +128,12 @@ def terminable() -> Iterator[None]:
 
 def require_driver(*drivers: Driver) -> None:
     """Raise an error that names the extras to install if a driver cannot run here."""
-    airflow = _AIRFLOW if Driver.AIRFLOW in drivers else {}
-    require({**_MODULES, **airflow}, what="running pipelines on this machine")
+    airflow = AIRFLOW if Driver.AIRFLOW in drivers else {}
+    require({**MODULES, **airflow}, what="running pipelines on this machine")
 
 
-def tell_failure(report: RunReport) -> None:
-    """Print the reason of a failed run on standard error."""
+def tell_failure(report: RunReport, kept: Path | None = None) -> None:
+    """Print the reason of a failed run on standard error, and where its logs are ``kept``."""
     if report.state != "failed":
         return
     if report.log and not any(stage.log for stage in report.stages):
@@ -141,6 +142,8 @@ def tell_failure(report: RunReport) -> None:
     for stage in report.stages:
         for line in stage.log:
             note(f"{stage.name}: {line}")
+    if kept is not None and kept.is_dir():
+        note(f"the whole logs: {kept / 'logs'}, or `orchestrate logs STAGE --kept`")
     note_failure(f"{report.pipeline} failed on {report.on}", report.error, report.cause)
 
 

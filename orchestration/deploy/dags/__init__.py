@@ -5,7 +5,7 @@ list does not hold is not this pipeline's, and is never overwritten or deleted.
 """
 
 from orchestration.deploy.dags.contents import contents
-from orchestration.deploy.dags.placing import FileChange, Placement, placement
+from orchestration.deploy.dags.placing import FileChange, Placement, placement, warnings
 from orchestration.deploy.dags.stores import Bucket, Folder, Store
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "Store",
     "contents",
     "placement",
+    "warnings",
 ]

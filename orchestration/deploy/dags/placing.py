@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from orchestration.deploy.account import refusal
 from orchestration.deploy.dags.stores import Store
+from orchestration.deploy.differences import renames
 from orchestration.errors import DeployError
 
 LIST: Final = "orchestration.json"
@@ -59,12 +60,24 @@ class Placement:
     """Names that the list has now."""
     wanted: tuple[str, ...]
     """Names that it will have."""
+    former: Placement | None = None
+    """The files under an earlier name, which are deleted once these are there."""
+
+    @property
+    def every_change(self) -> tuple[FileChange, ...]:
+        """The changes, with those under an earlier name."""
+        return self.changes if self.former is None else (*self.changes, *self.former.changes)
 
     def apply(self, *, on_change: Callable[[FileChange], None] = lambda _: None) -> None:
         """Make the changes.
 
         The list comes first, with all names, so that what was cut off is still this pipeline's.
         """
+        self._apply(on_change)
+        if self.former is not None:
+            self.former.apply(on_change=on_change)
+
+    def _apply(self, on_change: Callable[[FileChange], None]) -> None:
         if not self.changes and self.known == set(self.wanted):
             return
         self._put_list(sorted({*self.known, *self.wanted}))
@@ -85,13 +98,21 @@ class Placement:
 
 
 def placement(
-    pipeline: str, files: Mapping[str, bytes], store: Store, *, adopt: bool = False
+    pipeline: str,
+    files: Mapping[str, bytes],
+    store: Store,
+    *,
+    adopt: bool = False,
+    renamed_from: str | None = None,
 ) -> Placement:
     """Compare a pipeline's files with those in a folder of DAGs; without files, all of them go.
 
     A file that is in the way and not this pipeline's is a
-    :class:`~orchestration.errors.DeployError`, unless ``adopt`` takes it over.
+    :class:`~orchestration.errors.DeployError`, unless ``adopt`` takes it over. ``renamed_from`` is
+    the name under which the pipeline was placed before: all of that goes in the end, and another
+    pipeline's is refused.
     """
+    former = None if renamed_from is None else _former(pipeline, renamed_from, files, store)
     known = _listed(store, pipeline)
     wanted = {f"{pipeline}/{name}": content for name, content in files.items()}
     now = {name: store.read(name) for name in (*wanted, *sorted(known - wanted.keys()))}
@@ -108,7 +129,65 @@ def placement(
         changes=tuple(_changes(wanted, now)),
         known=known,
         wanted=tuple(wanted),
+        former=former,
     )
+
+
+def _former(pipeline: str, name: str, files: Mapping[str, bytes], store: Store) -> Placement:
+    """Find the files under an earlier name; those of another pipeline are refused."""
+    if name == pipeline:
+        raise DeployError(renames.same(name))
+    found = placement(name, {}, store)
+    theirs = _pipelines((change.name, change.before) for change in found.changes)
+    renames.refuse_another(name, list(_pipelines(files.items())), list(theirs))
+    return found
+
+
+def warnings(placed: Placement, files: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Tell the pipelines in a folder of DAGs that have the stages of one that comes anew.
+
+    An earlier name under which nothing is placed is told, too.
+    """
+    former = placed.former
+    unknown = () if former is None or former.known else (renames.nothing(former.pipeline),)
+    if placed.known or (former is not None and former.known):
+        return unknown
+    own = list(_pipelines(files.items()))
+    places = _called(placed.store) if own else ()
+    names = (place.partition("/")[0] for place in places)
+    return unknown + tuple(
+        renames.told(name)
+        for name in names
+        if any(
+            renames.same_stages(each, other)
+            for other in _placed(placed.store, name)
+            for each in own
+        )
+    )
+
+
+def _placed(store: Store, pipeline: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the pipelines among the files of one, until something can't be read."""
+    try:
+        names = _listed(store, pipeline)
+        yield from _pipelines((name, store.read(name)) for name in sorted(names))
+    except (DeployError, OSError):
+        return
+
+
+def _called(store: Store) -> Sequence[str]:
+    try:
+        return store.called(LIST)
+    except OSError:
+        return ()
+
+
+def _pipelines(files: Iterable[tuple[str, bytes | None]]) -> Iterator[Mapping[str, Any]]:
+    for name, content in files:
+        if content is not None and name.endswith((".yaml", ".yml")):
+            found = renames.read(content.decode(errors="replace"))
+            if found is not None:
+                yield found
 
 
 def _listed(store: Store, pipeline: str) -> frozenset[str]:

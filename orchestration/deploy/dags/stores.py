@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,6 +27,9 @@ class Store(Protocol):
 
     def delete(self, name: str) -> None:
         """Delete a file; one that is gone is no error."""
+
+    def called(self, name: str) -> Sequence[str]:
+        """List the files of this name in folders of their own; none where it may not be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,10 @@ class Folder:
                 return
             folder.rmdir()
 
+    def called(self, name: str) -> Sequence[str]:
+        """List the files of this name in folders of their own."""
+        return sorted(f"{each.parent.name}/{name}" for each in self.path.glob(f"*/{name}"))
+
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
@@ -94,12 +102,12 @@ class Bucket:
 
         try:
             response = self.client.get_object(Bucket=self.bucket, Key=self.prefix + name)
+            content: bytes = response["Body"].read()
         except (BotoCoreError, ClientError) as error:
             code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
             if code == "NoSuchKey":
                 return None
             raise DeployError(f"{self.place}/{name} can't be read: {error}") from error
-        content: bytes = response["Body"].read()
         return content
 
     def write(self, name: str, content: bytes) -> None:
@@ -123,3 +131,17 @@ class Bucket:
             raise DeployError(
                 f"{self.place}/{name} can't be deleted: {error}; try again once that is fixed"
             ) from error
+
+    def called(self, name: str) -> Sequence[str]:
+        """List the objects of this name in folders of their own; none where that is denied."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        pages = self.client.get_paginator("list_objects_v2").paginate(
+            Bucket=self.bucket, Prefix=self.prefix
+        )
+        try:
+            keys = [each["Key"] for page in pages for each in page.get("Contents", ())]
+        except (BotoCoreError, ClientError):
+            return ()
+        names = (key.removeprefix(self.prefix) for key in keys)
+        return [each for each in names if each.split("/")[1:] == [name]]

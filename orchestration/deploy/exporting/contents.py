@@ -127,7 +127,9 @@ def export(
         region=region,
         resources=tuple(each for each in made if not isinstance(each, SourceFolder)),
         code=wanted.sources,
-        warnings=tuple(map(placeholders.readable, other_accounts.warnings(wanted))),
+        warnings=tuple(
+            map(placeholders.readable, (*other_accounts.warnings(wanted), *wanted.warnings))
+        ),
         placeholders=placeholders,
     )
 

@@ -58,6 +58,7 @@ def doctor(
         for step, operation, inside in calls(graph, known):
             # What names something that exists is a request that makes something of it.
             every = (
+                *_of_assumed(pattern(operation.assumes, inside), account),
                 *_of_request(operation, inside, account),
                 *_buckets(operation, inside, account),
             )
@@ -97,6 +98,12 @@ def _of_request(operation: Operation, known: Known, account: Account) -> Iterato
             yield from _of_touch(touch.use, touch.value, known, account)
     elif "SubnetIds" in request:
         yield from _network()
+
+
+def _of_assumed(role: str, account: Account) -> Iterator[Statement]:
+    """Yield what seeing a role takes that is assumed; another account's can't be seen."""
+    if ANY not in role and role.split(":")[4:5] == [account.id]:
+        yield _on("SeeRoles", "iam:GetRole", iam(role))
 
 
 def _of_role(arn: str) -> Iterator[Statement]:

@@ -59,6 +59,7 @@ def identities(
             airflow(workflow, account, runs),
             f"arn:{account.partition}:iam::{account.id}:root",
             account,
+            wanted,
         ),
     )
 
@@ -74,12 +75,14 @@ def _machine(
     needed = permissions.statements(workflow, account, runs, synchronous=waited)
     role = wanted.role
     made = identity("machine", role.arn, [*needed, *more], trust=role.trust)
-    return _with_owners(made, role.arn, account)
+    return _with_owners(made, role.arn, account, wanted)
 
 
-def _with_owners(made: Identity, principal: str, account: Account) -> Identity:
-    """Return an identity with what the owners of other accounts' model groups have to allow it."""
-    return replace(made, notes=(*made.notes, *registries.told(made.policy, principal, account.id)))
+def _with_owners(made: Identity, principal: str, account: Account, wanted: Desired) -> Identity:
+    """Return an identity with what the owners of model groups and of roles have to allow it."""
+    groups = registries.told(made.policy, principal, account.id)
+    roles = (role.told(principal) for role in wanted.assumed)
+    return replace(made, notes=(*made.notes, *groups, *roles))
 
 
 def _starters(wanted: Desired) -> Iterator[Identity]:

@@ -166,6 +166,9 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
     ("s3", "PutObject"): (
         single("WriteObjects", "s3:PutObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
     ),
+    ("s3", "DeleteObject"): (
+        single("DeleteObjects", "s3:DeleteObject", "arn:{partition}:s3:::{Bucket}/{Key}", _S3),
+    ),
     ("sagemaker", "CreateTrainingJob"): _created("TrainingJobs", "CreateTrainingJob", _TRAINING),
     # The reference lets it pass a role, which only another kind of configuration names.
     ("sagemaker", "CreateEndpointConfig"): _created(

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from orchestration.catalog.partitions import via_service
 from orchestration.deploy.account import Account, refusal
 from orchestration.deploy.permissions import derived
 from orchestration.deploy.permissions.operations import (
@@ -39,6 +40,7 @@ Runs: TypeAlias = Sequence[Mapping[str, Json]]
 
 _FIELD = re.compile(r"\{(\w+)\}")
 _KEY_ARN = re.compile(r"arn:[\w-]+:kms:([\w-]+):([0-9]+):(?:key|alias)/.+")
+_THROUGH = "kms:ViaService"
 _ADD_ROW = "add them to deploy/permissions/operations.py"
 _OWN_ROLE = "let the stage say what it needs: Fragment(permissions=...)"
 _MOST_CHARACTERS = 10_240
@@ -136,14 +138,33 @@ def _statements(
     )
     _check_rows(workflow, known)
     for step, operation, inside in calls(workflow.graph, known):
-        for grant in _grants(operation, waited):
-            yield _filled(grant, {**place, **_fields(operation, inside)}).by(step)
-        for statement in _passed(operation, inside, place):
+        if operation.assumes is not None:
+            yield _assumption(pattern(operation.assumes, inside), place).by(step)
+            continue
+        for statement in of_operation(operation, inside, place, waited):
             yield statement.by(step)
     yield from overlaps(workflow, account)
     for stage, permissions in workflow.permissions.items():
         for permission in permissions:
             yield _declared(stage, permission, known, place).by(stage)
+
+
+def of_operation(
+    operation: Operation,
+    known: Known,
+    place: Mapping[str, str],
+    waited: frozenset[str] = frozenset(),
+) -> Iterator[Statement]:
+    """Yield what whoever sends an operation's request needs."""
+    for grant in _grants(operation, waited):
+        yield _filled(grant, {**place, **_fields(operation, known)})
+    yield from _passed(operation, known, place)
+
+
+def _assumption(role: str, place: Mapping[str, str]) -> Statement:
+    every = f"arn:{place['partition']}:iam::{ANY}:role/{ANY}"
+    arn = iam(every if role == ANY else role)
+    return Statement("AssumeRoles", frozenset(["sts:AssumeRole"]), frozenset([arn]))
 
 
 def _declared(
@@ -271,12 +292,13 @@ def _filled(grant: Grant, fields: Mapping[str, str]) -> Statement:
             iam(fields[part]) if index % 2 else part for index, part in enumerate(texts_and_fields)
         )
 
+    through = via_service("s3", fields.get("key_region", ""))
     return Statement(
         sid=grant.sid,
         actions=frozenset(grant.actions),
         resources=frozenset(arn for r in grant.resources for arn in _cases(fill(r))),
         condition=tuple(
-            (operator, key, frozenset([fill(value)]))
+            (operator, key, through if key == _THROUGH else frozenset([fill(value)]))
             for operator, pairs in grant.condition.items()
             for key, value in pairs.items()
         ),

@@ -52,7 +52,7 @@ def last_lines(poll: Request, send: Callable[[Request], Json]) -> Iterator[str]:
                 "logStreamName": stream["logStreamName"],
             }
             events = send(Request("logs", "GetLogEvents", {**asked, "limit": _READ_LINES}))
-            yield from _end([str(event["message"]).rstrip() for event in _list(events, "events")])
+            yield from end_of([str(event["message"]).rstrip() for event in _list(events, "events")])
     except ServiceError as error:
         if error.code.removesuffix("Exception") == "ResourceNotFound":
             yield f"{name} has logged nothing"
@@ -60,7 +60,7 @@ def last_lines(poll: Request, send: Callable[[Request], Json]) -> Iterator[str]:
         yield f"the log of {name} ({group}) cannot be read: {error}"
 
 
-def _end(lines: list[str]) -> list[str]:
+def end_of(lines: list[str]) -> list[str]:
     """Return the last lines, from the last traceback on where that begins earlier."""
     traceback = next((at for at in range(len(lines))[::-1] if _TRACEBACK in lines[at]), len(lines))
     return lines[min(traceback, max(0, len(lines) - MOST_LINES)) :]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from orchestration.errors import PipelineError, Problem
+from orchestration.importing.dags.calls import AWAITED, PLAIN, WHY
 from orchestration.importing.dags.operators import NOTHING, steps_of
 from orchestration.importing.dags.order import order
 from orchestration.importing.dags.syntax import Dag, Task
@@ -17,9 +18,12 @@ from orchestration.importing.steps.building import Source, built
 from orchestration.importing.steps.step import Step, pipeline_name, renamed, stage_names
 
 _PLAIN: Final = (
-    *("task_id", "config", "wait_for_completion", "deferrable"),
-    *("function_name", "payload", "target_arn", "message", "subject", "job_name", "script_args"),
-    *("query", "database", "output_location", "check_interval", "verify", "dag"),
+    *("task_id", "config", "wait_for_completion", "deferrable", "function_name", "payload"),
+    *("check_interval", "verify", "dag", "image_uri", "model_url", "package_group_name"),
+    *("package_desc", "model_approval", "extras", "job_name", "s3_input", "target_attribute"),
+    *("s3_output", "role_arn", "compressed_input", "time_limit", "source_bucket_name"),
+    *("source_bucket_key", "source_version_id", "verbose", "waiter_delay", "poll_interval"),
+    *("poke_interval", "status_retries", "print_log", *PLAIN),
 )
 """Arguments that a stage says, or has no need of."""
 
@@ -71,15 +75,28 @@ def _numbered(tasks: Mapping[str, Task]) -> Iterator[tuple[str, Task]]:
 def _made(task: Task, notes: list[Note]) -> list[tuple[str, dict[str, Any]]]:
     steps = list(steps_of(task.operator, task.arguments))
     if not steps and task.operator not in NOTHING:
-        text = f"is left out: no stage does what this {task.operator} does"
-        notes.append(Note(task.path, text))
+        notes.append(Note(task.path, _left_out(task.operator)))
     else:
         for key in task.arguments:
             if key not in _PLAIN:
                 notes.append(Note(f"{task.path}.{key}", "is left out"))
-        if task.arguments.get("wait_for_completion") is False:
+        if task.arguments.get("wait_for_completion") is False or _only_starts(task):
             notes.append(Note(f"{task.path}.wait_for_completion", "the stage waits for its end"))
     return steps
+
+
+def _only_starts(task: Task) -> bool:
+    """Return whether an operator waits for an end only where it says that it defers."""
+    starts = task.operator == "StepFunctionStartExecutionOperator"
+    return starts and task.arguments.get("deferrable") is not True
+
+
+def _left_out(operator: str) -> str:
+    if operator in AWAITED:
+        return "is left out: the stage that starts it waits for its end"
+    why = WHY.get(operator)
+    told = "" if why is None else f"; {why}"
+    return f"is left out: no stage does what this {operator} does{told}"
 
 
 def _steps(

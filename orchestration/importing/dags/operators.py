@@ -1,6 +1,6 @@
 """Operators of the Amazon provider as steps.
 
-The arguments are those of the provider 9.34 (read November 2026).
+The arguments are those of the provider 9.39 (read November 2026).
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from orchestration.importing.steps.calls import POLLS
+from orchestration.importing.dags.calls import REQUESTS, copied
 
-_SAGEMAKER: Final = {
+SAGEMAKER: Final = {
     "SageMakerTrainingOperator": "Training",
     "SageMakerProcessingOperator": "Processing",
     "SageMakerTuningOperator": "Tuning",
@@ -20,7 +20,11 @@ _SAGEMAKER: Final = {
     "SageMakerEndpointConfigOperator": "EndpointConfig",
     "SageMakerEndpointOperator": "Endpoint",
 }
-_QUERY: Final = ("athena", "StartQueryExecution")
+_APPROVALS: Final = {
+    "APPROVED": "Approved",
+    "REJECTED": "Rejected",
+    "PENDING_MANUAL_APPROVAL": "PendingManualApproval",
+}
 _PARTS: Final = ("Model", "EndpointConfig", "Transform", "Endpoint")
 """Requests that the configuration of a transform or of an endpoint may hold together."""
 NOTHING: Final = ("EmptyOperator", "DummyOperator")
@@ -34,33 +38,23 @@ def steps_of(operator: str, arguments: Mapping[str, Any]) -> Steps:
 
     Nothing for an operator whose work no stage does.
     """
-    if operator in _SAGEMAKER:
-        yield from _sagemaker(_SAGEMAKER[operator], arguments.get("config"))
+    if operator in SAGEMAKER:
+        yield from _sagemaker(SAGEMAKER[operator], arguments.get("config"))
     elif operator == "LambdaInvokeFunctionOperator":
         payload = _parsed(arguments.get("payload", {}))
         if isinstance(payload, Mapping):
             function = arguments.get("function_name")
             yield "", {"Type": "Lambda", "FunctionArn": function, "Arguments": payload}
-    elif operator == "SnsPublishOperator":
-        fields = {"TopicArn": "target_arn", "Message": "message", "Subject": "subject"}
-        yield "", _call("sns", "Publish", fields, arguments)
-    elif operator == "GlueJobOperator":
-        fields = {"JobName": "job_name", "Arguments": "script_args"}
-        yield (
-            "",
-            {
-                **_call("glue", "StartJobRun", fields, arguments),
-                "Poll": POLLS["glue", "StartJobRun"],
-            },
-        )
-    elif operator == "AthenaOperator":
-        call = _call("athena", "StartQueryExecution", {"QueryString": "query"}, arguments)
-        request = call["Arguments"]
-        if "database" in arguments:
-            request["QueryExecutionContext"] = {"Database": arguments["database"]}
-        if "output_location" in arguments:
-            request["ResultConfiguration"] = {"OutputLocation": arguments["output_location"]}
-        yield "", {**call, "Poll": POLLS[_QUERY]}
+    elif operator == "SageMakerRegisterModelVersionOperator":
+        yield from _registration(arguments)
+    elif operator == "SageMakerAutoMLOperator":
+        yield from _auto_ml(arguments)
+    elif operator in REQUESTS:
+        if operator == "S3CopyObjectOperator":
+            arguments = copied(arguments)
+        step = REQUESTS[operator].step(arguments)
+        if step is not None:
+            yield "", step
 
 
 def _sagemaker(kind: str, config: Any) -> Steps:
@@ -85,8 +79,52 @@ def _parsed(payload: Any) -> Any:
     return None if isinstance(payload, Mapping) and "Std:Join" in payload else payload
 
 
-def _call(
-    service: str, operation: str, fields: Mapping[str, str], arguments: Mapping[str, Any]
-) -> dict[str, Any]:
-    request = {field: arguments[name] for field, name in fields.items() if name in arguments}
-    return {"Type": "Call", "Service": service, "Operation": operation, "Arguments": request}
+def _registration(arguments: Mapping[str, Any]) -> Steps:
+    """Yield the version of a model that is registered, for inference on texts of CSV."""
+    csv = ["text/csv"]
+    container = {"Image": arguments.get("image_uri"), "ModelDataUrl": arguments.get("model_url")}
+    fields = {
+        "ModelPackageGroupName": arguments.get("package_group_name"),
+        "ModelPackageDescription": arguments.get("package_desc"),
+        "ModelApprovalStatus": _approval(arguments.get("model_approval")),
+    }
+    extras = arguments.get("extras") or {}
+    if not isinstance(extras, Mapping) or "Get" in extras or None in container.values():
+        return
+    request = {
+        "InferenceSpecification": {
+            "Containers": [container],
+            "SupportedContentTypes": csv,
+            "SupportedResponseMIMETypes": csv,
+        },
+        **{name: value for name, value in fields.items() if value is not None},
+        **extras,
+    }
+    yield "", {"Type": "RegisterModel", "Arguments": request}
+
+
+def _approval(status: Any) -> Any:
+    """Return the status that a member of the provider's ApprovalStatus names."""
+    named = status["Get"] if isinstance(status, Mapping) and "Get" in status else ""
+    return _APPROVALS.get(str(named).rpartition(".")[2], status or "PendingManualApproval")
+
+
+def _auto_ml(arguments: Mapping[str, Any]) -> Steps:
+    """Yield a job that finds a model; where it also deploys one, no stage does so."""
+    needed = ("job_name", "s3_input", "target_attribute", "s3_output", "role_arn")
+    if any(name not in arguments for name in needed) or arguments.get("autodeploy_endpoint_name"):
+        return
+    source = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": arguments["s3_input"]}}
+    data = {"DataSource": source, "TargetAttributeName": arguments["target_attribute"]}
+    if arguments.get("compressed_input") is True:
+        data["CompressionType"] = "Gzip"
+    request = {
+        "AutoMLJobName": arguments["job_name"],
+        "InputDataConfig": [data],
+        "OutputDataConfig": {"S3OutputPath": arguments["s3_output"]},
+        "RoleArn": arguments["role_arn"],
+    }
+    if arguments.get("time_limit") is not None:
+        limit = {"MaxAutoMLJobRuntimeInSeconds": arguments["time_limit"]}
+        request["AutoMLJobConfig"] = {"CompletionCriteria": limit}
+    yield "", {"Type": "AutoML", "Arguments": request}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from orchestration.importing.state_machines.data import Data, Unknown, filled
@@ -87,3 +87,19 @@ def _odd(text: str) -> dict[str, Any]:
 
 def _is_odd(condition: Mapping[str, Any]) -> bool:
     return str(condition["Type"]).startswith(_ODD)
+
+
+def is_whole(condition: Mapping[str, Any]) -> bool:
+    """Return whether a condition says all of what decides."""
+    return condition["Type"] in (*_OPERATORS.values(), "And", "Or", "Not")
+
+
+def compared(condition: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the places that a condition compares with literals, and those."""
+    for inner in (*condition.get("Conditions", ()), condition.get("Condition")):
+        if inner:
+            yield from compared(inner)
+    left, right = condition.get("LeftValue"), condition.get("RightValue")
+    for value, other in ((left, right), (right, left)):
+        if isinstance(value, Mapping) and "Get" in value and isinstance(other, bool | int | float):
+            yield str(value["Get"]), other

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -233,13 +233,13 @@ def placed(data: Any, path: str | None, value: Any) -> Any:
         below = {_REST: data}
     inner = below.get(names[0], {})
     below[names[0]] = placed(inner, "$" + "".join(f".{name}" for name in names[1:]), value)
-    return _Layered(below) if _REST in below else below
+    return Layered(below) if _REST in below else below
 
 
 _REST: Final = "\0"
 
 
-class _Layered(dict[str, Any]):
+class Layered(dict[str, Any]):
     """The input of the execution, of which no field is known, with results laid over it."""
 
     def __contains__(self, key: object) -> bool:
@@ -249,9 +249,38 @@ class _Layered(dict[str, Any]):
         rest = self[_REST]
         return rest.below(key) if isinstance(rest, Place) else Unknown(f"{key} of {rest.text}")
 
+    @property
+    def is_input(self) -> bool:
+        """Return whether the rest is the input of the execution."""
+        return bool(self[_REST] == Place("Parameters"))
 
-def plain(value: Any) -> Any:
-    """Return a value with references in the place of what a run will have."""
+    def known(self) -> dict[str, Any]:
+        """Return the results that a request can hold."""
+        return {key: item for key, item in self.items() if key != _REST and _is_held(item)}
+
+
+@dataclass
+class Layers:
+    """The inputs with results laid over them that requests hold whole, and their names."""
+
+    named: list[tuple[Layered, str]] = field(default_factory=list)
+
+    def name(self, layered: Layered, where: str) -> str:
+        """Return the name of an input: one for equal ones."""
+        for known, text in self.named:
+            if known == layered:
+                return text
+        text = f"all of the input at {where}"
+        text += "".join(" again" for _, other in self.named if other.startswith(text))
+        self.named.append((layered, text))
+        return text
+
+
+def plain(value: Any, named: Callable[[Layered], str] = lambda _: "all of the input") -> Any:
+    """Return a value with references in the place of what a run will have.
+
+    ``named`` tells one layered input from another.
+    """
     match value:
         case Place(root, ""):
             return {"Get": f"all of {root}"}
@@ -259,19 +288,34 @@ def plain(value: Any) -> Any:
             return {"Get": f"{root}.{path}"}
         case Unknown(text):
             return {"Get": text}
-        case _Layered():
-            return {"Get": "all of the input"}
+        case Layered():
+            return {"Get": named(value)}
         case Mapping():
-            return {key: plain(item) for key, item in value.items()}
+            return {key: plain(item, named) for key, item in value.items()}
         case list():
-            return [plain(item) for item in value]
+            return [plain(item, named) for item in value]
         case _:
             return value
 
 
+def _is_held(value: Any) -> bool:
+    """Return whether a request can hold a value: no whole result, and nothing unknown."""
+    match value:
+        case Place(_, path):
+            return path not in ("", "Payload")
+        case Unknown() | Layered():
+            return False
+        case Mapping():
+            return all(map(_is_held, value.values()))
+        case list():
+            return all(map(_is_held, value))
+        case _:
+            return True
+
+
 def is_reference(value: Any) -> bool:
     """Return whether a value is one that only a run will have, or a text with such values."""
-    if isinstance(value, Place | Unknown | _Layered):
+    if isinstance(value, Place | Unknown | Layered):
         return True
     ours = isinstance(value, Mapping) and len(value) == 1
     return ours and bool(value.keys() & {"Get", "Std:Join"})
@@ -280,7 +324,7 @@ def is_reference(value: Any) -> bool:
 def is_known(value: Any) -> bool:
     """Return whether a value is all literal."""
     match value:
-        case Place() | Unknown() | _Layered():
+        case Place() | Unknown() | Layered():
             return False
         case Mapping():
             return not value.keys() & {"Get", "Std:Join"} and all(map(is_known, value.values()))
@@ -295,7 +339,7 @@ def inputs(value: Any) -> Iterator[str]:
     match value:
         case Place("Parameters", path) if path:
             yield path
-        case _Layered():
+        case Layered():
             return
         case Mapping():
             for item in value.values():
@@ -309,9 +353,9 @@ def _merged(one: Any, other: Any, name: str) -> Any:
     if one == other:
         return one
     if isinstance(one, Place) and isinstance(other, Mapping):
-        one = _Layered({_REST: one})
+        one = Layered({_REST: one})
     elif isinstance(other, Place) and isinstance(one, Mapping):
-        other = _Layered({_REST: other})
+        other = Layered({_REST: other})
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         both = {
             key: _merged(one[key], other[key], f"{key} of {name}")
@@ -319,5 +363,5 @@ def _merged(one: Any, other: Any, name: str) -> Any:
             else Unknown(f"{key} of {name}, by the way taken")
             for key in dict.fromkeys([*one, *other])
         }
-        return _Layered(both) if _REST in both else both
+        return Layered(both) if _REST in both else both
     return Unknown(f"{name}, by the way taken")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,8 +12,10 @@ from orchestration.lint.machines import Machine, State
 Literal_ = tuple[str, int]
 """The place of a choice and the number of the rule that was taken, ``Default`` after the last.
 
-Of a loop with several ends: the place of one of its states, and the number of the end.
+Of a loop with several ends: the place of one of its states, and the number of the end. Of a state
+that waits for somebody: its place, and ``GATE``.
 """
+GATE: Final = -1
 Clauses = frozenset[frozenset[Literal_]]
 """Ways to a state, each by what was chosen on it."""
 MOST_WAYS: Final = 64
@@ -63,12 +65,19 @@ class Flow:
         self.order = sorted((name for name in states if name in reached), key=self._earlier)
         self.ways = {name: frozenset() for name in self.order}
         self.ways[start] = frozenset([frozenset()])
-        for name in self.order:
-            together = (self.ways[other] for other in {name, *self.loop(name)})
-            self.ways[name] = self._simple(frozenset().union(*together), name)
-            for following, literal in self._onward(name):
-                way = frozenset() if literal is None else {literal}
-                self.ways[following] |= frozenset(clause | way for clause in self.ways[name])
+
+    def entered(self, name: str) -> Clauses:
+        """Return the ways to a state, once all states before it were left."""
+        together = (self.ways[other] for other in {name, *self.loop(name)})
+        self.ways[name] = self._simple(frozenset().union(*together), name)
+        return self.ways[name]
+
+    def left(self, name: str, gates: Iterable[Literal_]) -> None:
+        """Follow the ways out of a state, on which gates were passed in it or in its loop."""
+        passed = frozenset(gates)
+        for following, literal in self._onward(name):
+            way = passed if literal is None else passed | {literal}
+            self.ways[following] |= frozenset(clause | way for clause in self.ways[name])
 
     def _onward(self, name: str) -> Iterator[tuple[str, Literal_ | None]]:
         """Yield the states after a state, out of its loop, with what was chosen on the way."""
@@ -167,12 +176,12 @@ class Flow:
 
     def _shorter(self, clauses: Clauses) -> Clauses:
         made = set(clauses)
-        for choice in {name for clause in clauses for name, _ in clause}:
+        for choice in {name for clause in clauses for name, number in clause if number != GATE}:
             every = set(range(self._count(choice)))
             rests: dict[frozenset[Literal_], set[int]] = {}
             for clause in clauses:
                 for name, number in clause:
-                    if name == choice:
+                    if name == choice and number != GATE:
                         rests.setdefault(clause - {(name, number)}, set()).add(number)
             for rest, numbers in rests.items():
                 if numbers >= every:

@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestration.errors import PipelineError, Problem
 from orchestration.importing.imported import Imported, Note
+from orchestration.importing.state_machines.choices import compared
 from orchestration.importing.state_machines.data import Data, Place, inputs, plain
 from orchestration.importing.state_machines.flow import Clauses, Literal_
 from orchestration.importing.state_machines.reading import Reading
@@ -79,6 +80,12 @@ def _send_known(step: dict[str, Any], reading: Reading) -> None:
         known = [place for place in reading.inputs if place.isidentifier()]
         sent = {place: {"Get": f"Parameters.{place}"} for place in known}
         text = f"sends only {', '.join(known) or 'nothing'} of the execution's input"
+    for layer, name in reading.layers.named:
+        if request == {"Get": name}:
+            laid = plain(layer.known())
+            known = [place for place in reading.inputs if place.isidentifier() and layer.is_input]
+            sent = {place: {"Get": f"Parameters.{place}"} for place in known} | laid
+            text = f"sends only {', '.join(sent) or 'nothing'} of its input"
     if isinstance(request, dict):
         step["Arguments"] = sent
         reading.notes.append(
@@ -137,14 +144,7 @@ def _typed(
     condition: Mapping[str, Any], names: Mapping[str, str], parameters: dict[str, dict[str, Any]]
 ) -> None:
     """Note the types of the parameters that conditions compare with literals."""
-    for inner in (*condition.get("Conditions", ()), condition.get("Condition")):
-        if inner:
-            _typed(inner, names, parameters)
-    left, right = condition.get("LeftValue"), condition.get("RightValue")
-    for value, other in ((left, right), (right, left)):
-        place = value.get("Get", "") if isinstance(value, Mapping) else ""
+    for place, literal in compared(condition):
         own = names.get(place.removeprefix("Parameters."))
-        if own is not None and isinstance(other, bool):
-            parameters[own]["type"] = "boolean"
-        elif own is not None and isinstance(other, int | float):
-            parameters[own]["type"] = "number"
+        if own is not None:
+            parameters[own]["type"] = "boolean" if isinstance(literal, bool) else "number"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from orchestration.importing.imported import Note
 from orchestration.importing.state_machines.choices import condition
 from orchestration.importing.state_machines.data import (
     Data,
+    Layers,
     Place,
     Unknown,
     filled,
@@ -19,13 +20,15 @@ from orchestration.importing.state_machines.data import (
     placed,
     plain,
 )
-from orchestration.importing.state_machines.flow import Clauses, Flow, Literal_, place
+from orchestration.importing.state_machines.flow import GATE, Clauses, Flow, Literal_, place
 from orchestration.importing.state_machines.loops import overlaid
-from orchestration.importing.state_machines.maps import for_each, loop_of, told
+from orchestration.importing.state_machines.maps import for_each, listing, loop_of, told
 from orchestration.importing.state_machines.tasks import asks, renamed_by, step_of
 from orchestration.lint.machines import Machine, State
 
 _TOLD: Final = {
+    "Credentials": "is left out: its request is sent under the pipeline's own role; see "
+    "registry_role of the stages of the model registry",
     "Catch": "is left out; after a failed run follow the stages of on_failure",
     "Retry": "is left out; requests and jobs are tried again as the stage's retry says",
     "TimeoutSeconds": "is left out; see timeout_s",
@@ -72,6 +75,7 @@ class Reading:
     conditions: dict[Literal_, dict[str, Any]] = field(default_factory=dict)
     lists: dict[str, None] = field(default_factory=dict)
     """The places in the execution's input whose elements are gone through."""
+    layers: Layers = field(default_factory=Layers)
     gates: list[Literal_] = field(default_factory=list)
     """States that wait for somebody, and that no stage stands for: what follows is asked of a run.
     """
@@ -86,20 +90,20 @@ class Reading:
         last: dict[str, list[str]] = {}
         ends: list[tuple[Any, list[str]]] = []
         failed: list[str] = []
-        gates: dict[Literal_, str] = {}
         for name in flow.order:
             state = machine.states[name]
             earlier = [other for other in flow.before(name) if other in last]
             around = [step for other in earlier for step in last[other]] if earlier else [*before]
             own = replace(given.get(name, Data(Unknown(f"the input of {name}"))), state=name)
-            passed = {gate for gate, asked in gates.items() if name in flow.after(asked)}
-            whole = _product(_product(ways, flow.ways[name]), frozenset([frozenset(passed)]))
+            whole = _product(ways, flow.entered(name))
             known_gates = len(self.gates)
             if name in flow.looped:
                 made, last[name] = self._looped(flow, state, own), list(dict.fromkeys(around))
             else:
                 made, last[name] = self._state(state, own, whole, list(dict.fromkeys(around)))
-            gates |= dict.fromkeys(self.gates[known_gates:], name)
+            in_loop = (machine.states[other] for other in sorted(flow.loop(name)))
+            around_it = [(place(other), GATE) for other in in_loop if asks(other)]
+            flow.left(name, around_it or self.gates[known_gates:])
             if state.type == "Choice" and name not in flow.looped:
                 failed += self._unmatched(state, whole, last[name])
             if state.type == "Fail":
@@ -276,8 +280,8 @@ class Reading:
     def _gated(self, state: State) -> None:
         """Ask each run whether it may go on after a state that is left out, and waits for that."""
         if asks(state):
-            self.gates.append((place(state), 0))
-            self.conditions[place(state), 0] = {"Type": "a gate", "Path": place(state)}
+            self.gates.append((place(state), GATE))
+            self.conditions[place(state), GATE] = {"Type": "a gate", "Path": place(state)}
 
     def _failed(self, state: State, data: Data, ways: Clauses, before: list[str]) -> list[str]:
         words = {
@@ -321,30 +325,49 @@ class Reading:
 
     def _loop(self, state: State, data: Data, ways: Clauses, before: list[str]) -> list[str] | str:
         """Add the steps of a Map; return the last of them, or why no stage does what it does."""
-        loop = loop_of(state, data, self._narrowed(state, data))
+        given = self._narrowed(state, data)
+        call = listing(state, data, given)
+        if isinstance(call, str):
+            return call
+        named = replace(state, name=f"{state.name} objects")
+        keys = None if call is None else Place(f"Steps.{self._name(named)}", "Contents[].Key")
+        loop = loop_of(state, data, given, keys)
         if isinstance(loop, str):
             return loop
-        inner = Reading(names=self.names)
+        inner = Reading(names=self.names, layers=self.layers)
         _, last = inner.machine(state.inner[0], loop.data, ways, before)
-        if inner.conditions:
-            return "a choice in it decides for one element"
-        looped = for_each(state, loop, inner.steps)
+        if inner.gates:
+            return "it waits for somebody for each element"
+        looped = for_each(state, loop, inner.steps, [plain(each) for each in inner.deciding()])
         if isinstance(looped, str):
             return looped
+        if call is not None:
+            self._added(named, call, "ItemReader", ways, before)
         self.inputs |= dict.fromkeys(inputs(loop.items)) | inner.inputs
         self.lists |= dict.fromkeys(inputs(loop.items))
-        self.notes += [*inner.notes, *(Note(place(state), text) for text in told(looped))]
+        self.conditions |= inner.conditions
+        self.notes += [*inner.notes, *(Note(place(state), text) for text in told(loop, looped))]
         self.steps += [
             {**step, "ForEach": {**looped, "items": plain(loop.items)}} for step in inner.steps
         ]
         return last
+
+    def deciding(self) -> Iterator[dict[str, Any]]:
+        """Yield the conditions that decide on steps."""
+        taken = {literal for step in self.steps for way in step["Ways"] for literal in way}
+        for (choice, number), each in self.conditions.items():
+            if any(other == choice and number <= last for other, last in taken):
+                yield each
 
     def _added(
         self, state: State, step: Mapping[str, Any], where: str, ways: Clauses, before: list[str]
     ) -> list[str]:
         """Add a step; return its name, for those that wait for it."""
         self.inputs |= dict.fromkeys(inputs(step))
-        known = {key: plain(value) for key, value in step.items()}
+        known = {
+            key: plain(value, lambda layered: self.layers.name(layered, place(state)))
+            for key, value in step.items()
+        }
         own = {"Name": self._name(state), "Path": place(state), "Field": where}
         self.steps.append({**known, **own, "DependsOn": before, "Ways": ways})
         return [own["Name"]]

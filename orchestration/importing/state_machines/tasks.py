@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -18,6 +19,11 @@ from orchestration.lint.tasks.resources import integration
 
 _MOST_HOURS: Final = 720
 """The longest that an approval waits for an answer."""
+_NO_PERSON: Final = "no stage waits for a task token (approval waits for a person)"
+_MESSENGERS: Final = (("sqs", "SendMessage"), ("lambda", "Invoke"))
+"""The calls that carry questions to people beside topics, and work to programs as well."""
+_ASKS: Final = re.compile(r"approv|review|confirm|human|manual|sign.?off|ask.?user", re.IGNORECASE)
+"""Words by which questions to people are told from other work that returns a token."""
 _KINDS: Final = {job.operation: kind for kind, job in JOBS.items()}
 
 
@@ -69,13 +75,18 @@ def _doubled(shape: Shape | None, request: Mapping[str, Any]) -> str:
 
 def _asked(state: State, api: tuple[str, str], request: Any) -> dict[str, Any] | str:
     """Return the question that a Task publishes, for whose answer it waits."""
-    if api != ("sns", "Publish") or not isinstance(request, Mapping) or "TopicArn" not in request:
-        return "no stage waits for a task token (approval waits for a person)"
+    if not isinstance(request, Mapping):
+        return _NO_PERSON
+    published = api == ("sns", "Publish") and "TopicArn" in request
+    words = f"{state.name} {json.dumps(plain(request), default=str)}"
+    if not published and not (api in _MESSENGERS and _ASKS.search(words)):
+        return _NO_PERSON
     seconds = state.fields.get("TimeoutSeconds")
     hours = -(-seconds // 3600) if isinstance(seconds, int) else _MOST_HOURS
     hours = max(1, min(hours, _MOST_HOURS))
-    question = request.get("Subject", f"{state.name}?")
-    asked = {"TopicArn": request["TopicArn"], "Question": question, "Hours": hours}
+    question = request.get("Subject", f"{state.name}?") if published else f"{state.name}?"
+    topic = {"TopicArn": request["TopicArn"]} if published else {}
+    asked = {**topic, "Question": question, "Hours": hours}
     waits = {} if seconds == hours * 3600 else {"Waits": seconds}
     return {"Type": "Approval", "Arguments": asked, **waits}
 
@@ -93,8 +104,12 @@ def asks(state: State) -> bool:
 def renamed_by(step: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what a job is started with otherwise; the name in its request is taken out."""
     if step["Type"] == "Approval":
-        text = "is taken for a question to a person, which `orchestrate approve` answers; it "
-        yield "Resource", f"{text}has words of its own, and nobody returns the task token"
+        text = "is taken for a question to a person, which `orchestrate approve` answers; "
+        if "TopicArn" in step["Arguments"]:
+            text += "it has words of its own, and nobody returns the task token"
+        else:
+            text += "nothing is sent, since nobody returns the task token: notify tells a topic"
+        yield "Resource", text
     if "Waits" in step:
         seconds, hours = step["Waits"], step["Arguments"]["Hours"]
         text = (

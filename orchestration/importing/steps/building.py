@@ -12,8 +12,9 @@ from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import Apply, Function, Parameter, walk
 from orchestration.graph import Call, Workflow, all_steps
 from orchestration.importing.imported import Imported, Note, differences
-from orchestration.importing.steps import jobs
+from orchestration.importing.steps import jobs, serving
 from orchestration.importing.steps.calls import JOBS
+from orchestration.importing.steps.models import alike, apart, folded
 from orchestration.importing.steps.registrations import OPERATION, compared
 from orchestration.importing.steps.stages import stage_of
 from orchestration.importing.steps.step import ORDER, Step
@@ -89,9 +90,16 @@ class _Made:
         return []
 
     def unsaid(self, problems: Sequence[Problem]) -> dict[str, str]:
-        """Return the stages that their kind does not say whole, with the reason of each."""
+        """Return the stages that their kind does not say whole, with the reason of each.
+
+        One that has parts is tried without them first.
+        """
         said = {stage: why for stage, why in self._by_stage(problems) if self._is_typed(stage)}
-        return {**said, **self.values.untyped}
+        parted = {step.stage for step in self.values.steps.values() if step.parts}
+        return {
+            apart(stage) if stage in parted else stage: why
+            for stage, why in {**said, **self.values.untyped}.items()
+        }
 
     def refused(self, problems: Sequence[Problem]) -> dict[str, str]:
         """Return the stages that can't be made of their steps, with the reason of each.
@@ -128,15 +136,19 @@ class _Made:
         workflow = Pipeline.parse(self.description).lower()
         sent = _requests(workflow)
         for stage, step in self.stages.items():
-            if self._is_typed(stage):
-                path = step.request_path
-                theirs = _kept(_plain(self.values.of(step.arguments, path, stage)))
-                ours = _kept(_plain(sent[stage]))
+            for each in (step, *step.parts) if self._is_typed(stage) else ():
+                path = each.request_path
+                operation = JOBS[each.kind].operation if each.kind in JOBS else OPERATION
+                theirs = _kept(_plain(self.values.of(each.arguments, path, stage)))
+                ours = _kept(_plain(sent[stage, operation]))
+                if step.parts:
+                    theirs, ours = alike(theirs, ours)
                 yield from differences(theirs, _aligned(theirs, ours), path)
 
 
 def _made(source: Source, calls: frozenset[str], refused: Mapping[str, str]) -> _Made:
-    steps = [step for step in source.steps if step.stage not in refused]
+    every = folded(source.steps, calls)
+    steps = [step for step in every if step.stage not in refused]
     by_name = {step.name: step for step in steps}
     parameters = {name: dict(each) for name, each in source.parameters.items()}
     values = Values(source.pipeline, by_name, calls, parameters, dict(source.names))
@@ -161,7 +173,7 @@ def _made(source: Source, calls: frozenset[str], refused: Mapping[str, str]) -> 
             if step.stage in values.reports and stage["kind"] == "processing_job":
                 report = values.reports[step.stage]
                 stage["report"] = {key: value for key, value in report.items() if value}
-            after = _after(step, source.steps, values, made)
+            after = _after(step, every, values, made)
             stages[step.stage] = {**stage, **({"after": after} if after else {})}
     description: dict[str, Any] = {"name": source.pipeline, "workspace": _workspace(steps, values)}
     if values.parameters:
@@ -186,6 +198,10 @@ def _role(steps: Sequence[Step], values: Values) -> Any:
             return values.of(tuned["RoleArn"], f"{path}.TrainingJobDefinition.RoleArn", step.stage)
         if step.arguments.get("RoleArn") is not None:
             return values.of(step.arguments["RoleArn"], f"{path}.RoleArn", step.stage)
+    for step in steps:
+        for part in step.parts:
+            if (role := part.arguments.get("ExecutionRoleArn")) is not None:
+                return values.of(role, f"{part.request_path}.ExecutionRoleArn", step.stage)
     return None
 
 
@@ -243,13 +259,18 @@ def _call_notes(steps: Iterable[Step], calls: Mapping[str, str]) -> Iterator[Not
                 "takes its data for a folder, and fails if there are fewer predictions than objects"
             )
             yield Note(step.path, f"{step.stage} {text}")
+        elif step.parts:
+            text = "updates an endpoint of that name where there is one, once nothing changes it"
+            yield Note(step.path, f"{step.stage} {text}")
+        for part in () if step.stage in calls else step.parts:
+            yield Note(part.path, f"is made by {step.stage}, under a name of each run's own")
 
 
-def _requests(workflow: Workflow) -> dict[str, Mapping[str, Any]]:
-    """Return the request that starts each stage's job."""
+def _requests(workflow: Workflow) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return the requests that make each stage's job, by their operations."""
     operations = {OPERATION, *(job.operation for job in JOBS.values())}
     return {
-        step.name.partition(".")[0]: step.operation.request
+        (step.name.partition(".")[0], step.operation.name): step.operation.request
         for step in all_steps(workflow.graph)
         if isinstance(step, Call) and step.operation.name in operations
     }
@@ -272,7 +293,7 @@ def _kept(value: Any) -> Any:
 
 def _plain(request: Any) -> Any:
     """Return a request whose tuned jobs are described by the names that a stage uses."""
-    request = compared(request)
+    request = serving.compared(compared(request))
     definition = request.get("TrainingJobDefinition")
     if not isinstance(definition, Mapping):
         return request

@@ -89,12 +89,20 @@ JOBS: Final = {
         success=("InService",),
         failure=("Failed", "OutOfService"),
     ),
+    "InferenceComponent": _made(
+        "InferenceComponent",
+        describe="DescribeInferenceComponent",
+        status="InferenceComponentStatus",
+        success=("InService",),
+        failure=("Failed",),
+    ),
 }
 """By the kind of the step."""
 POLLS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     ("glue", "StartJobRun"): {
         "operation": "GetJobRun",
-        "own": {"RunId": ("run", "JobRunId")},
+        "results": {"run": "JobRunId"},
+        "request": {"RunId": {"ref": "run"}},
         "status": "JobRun.JobRunState",
         "success": ["SUCCEEDED"],
         "failure": ["FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"],
@@ -115,6 +123,46 @@ POLLS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         "failure": ["FAILED", "TIMED_OUT", "ABORTED"],
         "reason": "cause",
     },
+    # https://docs.aws.amazon.com/step-functions/latest/dg/connect-batch.html
+    ("batch", "SubmitJob"): {
+        "operation": "DescribeJobs",
+        "results": {"job": "jobId"},
+        "request": {"jobs": [{"ref": "job"}]},
+        "status": "jobs[0].status",
+        "success": ["SUCCEEDED"],
+        "failure": ["FAILED"],
+        "reason": "jobs[0].statusReason",
+        "stop": {
+            "operation": "TerminateJob",
+            "request": {"jobId": {"ref": "job"}, "reason": "The run was stopped."},
+        },
+    },
+    ("sagemaker", "StartPipelineExecution"): {
+        "operation": "DescribePipelineExecution",
+        "results": {"execution": "PipelineExecutionArn"},
+        "request": {"PipelineExecutionArn": {"ref": "execution"}},
+        "status": "PipelineExecutionStatus",
+        "success": ["Succeeded"],
+        "failure": ["Failed", "Stopped"],
+        "reason": "FailureReason",
+        "stop": {
+            "operation": "StopPipelineExecution",
+            # An execution is stopped once; its own name is a token as good as any.
+            "request": {
+                "PipelineExecutionArn": {"ref": "execution"},
+                "ClientRequestToken": {"ref": "execution"},
+            },
+        },
+    },
+    ("codebuild", "StartBuild"): {
+        "operation": "BatchGetBuilds",
+        "results": {"build": "build.id"},
+        "request": {"ids": [{"ref": "build"}]},
+        "status": "builds[0].buildStatus",
+        "success": ["SUCCEEDED"],
+        "failure": ["FAILED", "FAULT", "TIMED_OUT", "STOPPED"],
+        "stop": {"operation": "StopBuild", "request": {"id": {"ref": "build"}}},
+    },
 }
-"""The ways to wait for what other services start, as ``poll`` of an ``aws_call`` says them; ``own``
-has the fields that are results of the call under another name."""
+"""The ways to wait for what other services start, as ``poll`` of an ``aws_call`` says them, with
+the ``results`` of the call that its requests need."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestration.importing import training_jobs
+from orchestration.importing.steps import serving
 
 _CONFIG: Final = frozenset({
     "Strategy", "HyperParameterTuningJobObjective", "ResourceLimits", "ParameterRanges",
@@ -138,14 +139,16 @@ def _warm(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"parents": parents, "type": types[given["WarmStartType"]]}
 
 
-def transform(request: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the stage that sends a request for a batch transform."""
+def transform(
+    request: Mapping[str, Any], model: Mapping[str, Any] | None = None
+) -> dict[str, Any] | None:
+    """Return the stage that sends a request for a batch transform, of a model that it makes."""
     source = request["TransformInput"]["DataSource"]["S3DataSource"]
     if source.get("S3DataType", "S3Prefix") != "S3Prefix" or request.get("Tags"):
         return None
     stage: dict[str, Any] = {
         "kind": "batch_transform",
-        "model_name": request["ModelName"],
+        **({"model_name": request["ModelName"]} if model is None else _kept(model)),
         "data": source["S3Uri"],
     }
     if isinstance(source["S3Uri"], str) and _FILE.search(source["S3Uri"]):
@@ -165,6 +168,14 @@ def transform(request: Mapping[str, Any]) -> dict[str, Any] | None:
     if extra:
         stage["extra_request"] = {"CreateTransformJob": extra}
     return stage
+
+
+def _kept(model: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a model of the stage's own, which is there after the run, as that of a step is."""
+    fields = serving.model(model)
+    if "model_package" in fields:
+        raise KeyError("ModelPackageName")
+    return {**fields, "keep_model": True}
 
 
 def _snake(word: str) -> str:

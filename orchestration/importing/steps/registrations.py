@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from orchestration.importing.steps.serving import with_url
+
 _STATUS: Final = {"Approved": "approved", "PendingManualApproval": "pending"}
 _SPECIFICATION: Final = {
     "SupportedContentTypes": "content_types",
@@ -65,7 +67,7 @@ def compared(request: Mapping[str, Any]) -> Mapping[str, Any]:
     if "InferenceSpecification" not in request:
         return request
     specification = request["InferenceSpecification"]
-    containers = [_with_url(each) for each in specification.get("Containers", [])]
+    containers = [with_url(each) for each in specification.get("Containers", [])]
     metadata = request.get("CustomerMetadataProperties") or {}
     own = {
         **{key: request[key] for key in request if key not in _MARKS},
@@ -77,10 +79,3 @@ def compared(request: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(own.get("ModelApprovalStatus"), str):
         own.pop("ModelApprovalStatus", None)
     return own
-
-
-def _with_url(container: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a container with its archive as the older of two fields names it."""
-    source = container.get("ModelDataSource", {}).get("S3DataSource")
-    rest = {key: value for key, value in container.items() if key != "ModelDataSource"}
-    return rest if source is None else {**rest, "ModelDataUrl": source["S3Uri"]}

@@ -11,9 +11,10 @@ from orchestration.importing.steps import jobs
 from orchestration.importing.steps.calls import JOBS
 from orchestration.importing.steps.conditions import Conditions
 from orchestration.importing.steps.registrations import registration
+from orchestration.importing.steps.serving import deployment
 from orchestration.importing.steps.step import Step, snake
 from orchestration.importing.steps.types import types
-from orchestration.importing.steps.values import TYPED, Values
+from orchestration.importing.steps.values import Values, outputs
 
 _ROLES: Final = ("RoleArn", "ExecutionRoleArn")
 _FOLDER: Final = "/opt/ml/processing"
@@ -40,11 +41,17 @@ _NETWORK: Final = {
 def stage_of(step: Step, values: Values) -> dict[str, Any] | None:
     """Return the stage that does what a step does; none where no stage can."""
     request = values.of(_told(step), step.request_path, step.stage)
-    for name, kind in types(step, request):
-        values.parameters[name].setdefault("type", kind)
-    stage = None if step.stage in values.calls else _tried(step, request)
+    parts: dict[str, Mapping[str, Any]] = {}
+    for each in step.parts:
+        parts[each.kind] = values.of(_told(each), each.request_path, step.stage)
+    for each, sent in ((step, request), *((part, parts[part.kind]) for part in step.parts)):
+        for name, kind in types(each, sent):
+            values.parameters[name].setdefault("type", kind)
+    if step.kind == "Endpoint" and step.parts:
+        request = {"EndpointName": values.named(step), **request}
+    stage = None if step.stage in values.calls else _tried(step, request, parts)
     if stage is None:
-        if step.kind in TYPED and step.stage not in values.calls:
+        if outputs(step) and step.stage not in values.calls:
             values.untyped.setdefault(step.stage, "its inputs, outputs or machines have more")
         stage = _call(step, request, values)
     if stage is None:
@@ -62,15 +69,19 @@ def _told(step: Step) -> Mapping[str, Any]:
     return {k: v for k, v in step.arguments.items() if not (own and job and k == job.named)}
 
 
-def _tried(step: Step, request: Mapping[str, Any]) -> dict[str, Any] | None:
+def _tried(
+    step: Step, request: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any] | None:
     """Return the stage of the step's kind; none where the request has another form."""
     try:
-        return _typed(step, request)
+        return _typed(step, request, parts)
     except (AttributeError, KeyError, TypeError, ValueError, ReferenceUseError):
         return None  # A reference, say, in the place of a list.
 
 
-def _typed(step: Step, request: Mapping[str, Any]) -> dict[str, Any] | None:
+def _typed(
+    step: Step, request: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any] | None:
     match step.kind:
         case "Training":
             own = {key: item for key, item in request.items() if key not in _ROLES}
@@ -80,7 +91,9 @@ def _typed(step: Step, request: Mapping[str, Any]) -> dict[str, Any] | None:
         case "Tuning":
             return jobs.tuning(request)
         case "Transform":
-            return jobs.transform(request)
+            return jobs.transform(request, parts.get("Model"))
+        case "Endpoint" if parts:
+            return deployment(parts["Model"], parts["EndpointConfig"], request)
         case "RegisterModel":
             return registration(request)
         case _:
@@ -224,8 +237,8 @@ def _waiting(step: Step, request: Mapping[str, Any]) -> dict[str, Any]:
     if step.kind == "Pause":
         return {"kind": "pause", "duration_s": request["Seconds"]}
     hours = {"answer_within_h": request["Hours"]} if "Hours" in request else {}
-    question = {"question": request["Question"], "notify": {"sns_topic": request["TopicArn"]}}
-    return {"kind": "approval", **question, **hours}
+    notify = {"notify": {"sns_topic": request["TopicArn"]}} if "TopicArn" in request else {}
+    return {"kind": "approval", "question": request["Question"], **notify, **hours}
 
 
 def _alone(value: Any) -> Iterator[str]:
@@ -250,16 +263,26 @@ def _any_call(step: Step, request: Mapping[str, Any], asked: Mapping[str, str]) 
         "operation": step.given["Operation"],
         "request": dict(request),
     }
-    poll = dict(step.given.get("Poll", {}))
-    own = poll.pop("own", {})
-    results = {name: place for name, place in own.values()}
+    poll = _asking(step.given.get("Poll", {}), step.stage)
+    results = poll.pop("results", {})
     if poll:
-        asks = {field: {"ref": f"{step.stage}.{name}"} for field, (name, _) in own.items()}
-        stage["poll"] = {**poll, **({"request": asks} if asks else {})}
-        stage["poll"] |= {"outputs": dict(asked)} if asked else {}
+        stage["poll"] = {**poll, **({"outputs": dict(asked)} if asked else {})}
     else:
         results |= asked
     return {**stage, **({"results": results} if results else {})}
+
+
+def _asking(poll: Any, stage: str) -> Any:
+    """Return the questions about what a stage starts, with its own results in them."""
+    match poll:
+        case {"ref": str(output)}:
+            return {"ref": f"{stage}.{output}"}
+        case Mapping():
+            return {key: _asking(item, stage) for key, item in poll.items()}
+        case list():
+            return [_asking(item, stage) for item in poll]
+        case _:
+            return poll
 
 
 def _emr(step: Step, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -54,6 +54,8 @@ class Step:
     """The name of its request in the definition."""
     keeps_names: bool = False
     """True if the names in requests for models and endpoint configurations are meant."""
+    parts: tuple[Step, ...] = ()
+    """Steps whose requests its stage makes, too: its model, its configuration."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:

@@ -33,6 +33,10 @@ TYPED: Final = {
         "TransformOutput.S3OutputPath": "location",
     },
     "RegisterModel": {"ModelPackageArn": "model_package"},
+    "Endpoint": {
+        "EndpointName": "endpoint_name",
+        "EndpointConfigName": "endpoint_config_name",
+    },
 }
 """The outputs of stages by what steps call them."""
 _RESULT: Final = re.compile(
@@ -113,7 +117,7 @@ class Values:
         if job is not None and job.describe is None and rest == job.named:
             self.after.setdefault(stage, {})[step.stage] = None
             return self.named(step)
-        typed = {} if step.stage in self.calls else TYPED.get(step.kind, {})
+        typed = {} if step.stage in self.calls else outputs(step)
         if rest in typed:
             return {"ref": f"{step.stage}.{typed[rest]}"}
         if typed and (result := _RESULT.fullmatch(rest)):
@@ -190,6 +194,12 @@ class Values:
         output = _free(re.sub(r"\W+", "_", place), place, report[kind])
         report[kind][output] = place
         return output
+
+
+def outputs(step: Step) -> Mapping[str, str]:
+    """Return the outputs of a step's stage by what steps call them; none where it is a call."""
+    is_call = step.kind == "Endpoint" and not step.parts
+    return {} if is_call else TYPED.get(step.kind, {})
 
 
 def _text(value: Any) -> str:

@@ -1,13 +1,26 @@
-"""XML documents of services with the protocol `rest-xml`, as botocore's models say."""
+"""XML documents of services with the protocol `rest-xml`, and botocore's models, which say how."""
 
 from __future__ import annotations
 
 import datetime
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
+
+
+@functools.cache
+def model(service: str) -> Any:
+    """Return botocore's model of a service; None if it knows none."""
+    import botocore.exceptions
+    import botocore.session
+
+    try:
+        return botocore.session.Session(profile=None).get_service_model(service)
+    except botocore.exceptions.UnknownServiceError:
+        return None
 
 
 def decoded(shape: Any, body: bytes) -> dict[str, Any]:
@@ -23,10 +36,7 @@ def decoded(shape: Any, body: bytes) -> dict[str, Any]:
 
 def encoded(service: str, operation: str, response: Mapping[str, Any]) -> bytes:
     """Return the document of a response."""
-    import botocore.session
-
-    session: Any = botocore.session.Session(profile=None)
-    shape = session.get_service_model(service).operation_model(operation).output_shape
+    shape = model(service).operation_model(operation).output_shape
     # The protocol `query` puts the result into another element.
     wrapper = shape.serialization.get("resultWrapper") if shape is not None else None
     tag = wrapper or (shape.name if shape is not None else "")

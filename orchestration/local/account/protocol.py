@@ -101,14 +101,10 @@ def not_simulated(request: Request) -> ServiceError:
 @functools.cache
 def answers_in_xml(service: str) -> bool:
     """Return whether the installed botocore takes a service's errors as XML; some send either."""
-    import botocore.exceptions
-    import botocore.session
+    from orchestration.local.account import documents
 
-    try:
-        model = botocore.session.Session(profile=None).get_service_model(service)
-    except botocore.exceptions.UnknownServiceError:
-        return False
-    return model.resolved_protocol in _IN_XML
+    model = documents.model(service)
+    return model is not None and model.resolved_protocol in _IN_XML
 
 
 def _xml_error(service: str, error: ServiceError) -> Answer:

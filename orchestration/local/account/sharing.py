@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from orchestration.local.account.protocol import ACCOUNT_ID
+from orchestration.local.policies.deciding import decide
 from orchestration.local.policies.evaluation import Need, decision
 
 
@@ -30,8 +31,8 @@ def allows(
     """Return whether a principal may do something with a bucket, as far as its policy says.
 
     `principal` is a role's ARN, or an account's id for whoever of it may ask. The owner's own
-    principals may do what no statement denies. `context` has condition keys of the request with
-    their values.
+    principals may do what no statement denies, and where IAM is enforced, a role what its own
+    policies or the bucket's allow. `context` has condition keys of the request with their values.
     """
     account = principal.split(":")[4] if ":" in principal else principal
     holder = owner(bucket)
@@ -49,7 +50,12 @@ def allows(
     meant = meant_for(principal, _policy(bucket))
     need = Need(action, resource, {**known, **(context or {})})
     decided = decision([{"Statement": meant}], need)
-    return decided == "allowed" or (holder == account and decided == "implicitDeny")
+    own = decide(principal, need) if ":" in principal else "allowed"
+    if "explicitDeny" in (decided, own):
+        return False
+    if holder == account:
+        return "allowed" in (decided, own)
+    return decided == own == "allowed"
 
 
 def meant_for(principal: str, policy: Any) -> list[Any]:

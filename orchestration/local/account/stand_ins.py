@@ -27,8 +27,9 @@ class StandIns:
         self._of: dict[tuple[object, object], StandIn] = {}
 
     def provide(self, stand_ins: Iterable[StandIn]) -> None:
-        """Let the jobs of these stages run these programs from now on."""
+        """Let the jobs of these stages run these programs from now on, or none by no command."""
         self._of |= {(each.pipeline, each.stage): each for each in stand_ins}
+        self._of = {key: each for key, each in self._of.items() if each.command}
 
     def of(self, request: Mapping[str, Any]) -> StandIn | None:
         """Return the program for the job of a request, or None."""

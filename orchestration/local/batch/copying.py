@@ -49,7 +49,8 @@ def copied(line: Line, operation: JsonObject, role: str) -> Outcome:
         return Outcome(line, "InvalidRequest", 400, message)
     if sharing.owner(line.bucket) is None or not storage.bucket_exists(target):
         return Outcome(line, "NoSuchBucket", 404, "The specified bucket does not exist")
-    if not sharing.allows(line.bucket, "s3:GetObject", line.key, role):
+    key = _key(line, operation)
+    if not _permitted(line, target, key, role):
         return Outcome(line, "AccessDenied", 403, "Access Denied")
     source = _source(line)
     if source is None:
@@ -60,12 +61,28 @@ def copied(line: Line, operation: JsonObject, role: str) -> Outcome:
     if source.storage_class in _ARCHIVED and source.expiry_date is None:
         message = "The operation is not valid for the object's storage class"
         return Outcome(line, "InvalidObjectState", 403, message)
-    prefix = operation.get("TargetKeyPrefix", "").rstrip("/")
-    key = f"{prefix}/{line.key}" if prefix else line.key
     if len(key.encode()) > _LONGEST_KEY:
         return Outcome(line, "KeyTooLongError", 400, "Your key is too long")
     _copy(source, target, key, operation)
     return Outcome(line)
+
+
+def _key(line: Line, operation: JsonObject) -> str:
+    prefix = operation.get("TargetKeyPrefix", "").rstrip("/")
+    return f"{prefix}/{line.key}" if prefix else line.key
+
+
+def _permitted(line: Line, target: str, key: str, role: str) -> bool:
+    """Return whether a role may read what a line names, with its tags, and write the copy."""
+    reading = "s3:GetObject" if line.version in (None, "null") else "s3:GetObjectVersion"
+    return all(
+        sharing.allows(bucket, f"{action}{tags}", name, role)
+        for bucket, action, name in (
+            (line.bucket, reading, line.key),
+            (target, "s3:PutObject", key),
+        )
+        for tags in ("", "Tagging")
+    )
 
 
 def _source(line: Line) -> Any:

@@ -121,7 +121,7 @@ class Job:
             self._copy(lines)
             self._paused(account, delay_s + len(self.outcomes) / _OBJECTS_PER_S, "Completing")
         finally:
-            reports.write(self.id, self.request["Report"], self.outcomes)
+            reports.write(self.id, self.request["Report"], self.outcomes, self.request["RoleArn"])
 
     def _copy(self, lines: Sequence[Line]) -> None:
         operation = self.request["Operation"]["S3PutObjectCopy"]

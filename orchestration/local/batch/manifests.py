@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote_plus
 
-from orchestration.local.account import roles, storage
+from orchestration.local.account import roles, sharing, storage
 from orchestration.local.account.protocol import JsonObject, ServiceError
 from orchestration.local.account.rules import broken
 from orchestration.local.account.storage import Location
@@ -34,9 +34,13 @@ def read(request: JsonObject) -> list[Line]:
     location = Location(bucket, key)
     if not roles.trusts(request["RoleArn"], SERVICE):
         raise broken(FAILURES, "manifests can be read")
+    role = request["RoleArn"]
     etag = storage.etag(location)
     if etag is None:
         raise broken(FAILURES, "manifests exist")
+    located = sharing.allows(bucket, "s3:GetBucketLocation", principal=role)
+    if not (located and sharing.allows(bucket, "s3:GetObject", key, role)):
+        raise broken(FAILURES, "manifests can be read")
     # As the guide's examples give it: without quotation marks.
     if place["ETag"] != etag.strip('"'):
         raise broken(FAILURES, "manifests are as described")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote_plus
 
-from orchestration.local.account import storage
+from orchestration.local.account import sharing, storage
 from orchestration.local.account.protocol import JsonObject, now
 from orchestration.local.account.rules import broken
 from orchestration.local.account.storage import Location
@@ -23,15 +23,17 @@ from orchestration.local.batch.rules import FAILURES
 _SCHEMA: Final = "Bucket, Key, VersionId, TaskStatus, ErrorCode, HTTPStatusCode, ResultMessage"
 
 
-def write(job: str, report: JsonObject, outcomes: Sequence[Outcome]) -> None:
-    """Write the report of a job, of which at least one task has run."""
+def write(job: str, report: JsonObject, outcomes: Sequence[Outcome], role: str) -> None:
+    """Write the report of a job as its role, once at least one task has run."""
     if not report["Enabled"] or not outcomes:
         return
     bucket = report["Bucket"].rpartition(":")[2]
-    if not storage.bucket_exists(bucket):
-        raise broken(FAILURES, "reports can be written")
     prefix = report.get("Prefix", "").rstrip("/")
     folder = f"{prefix}/job-{job}" if prefix else f"job-{job}"
+    manifest_key = f"{folder}/manifest.json"
+    allowed = sharing.allows(bucket, "s3:PutObject", manifest_key, role)
+    if not (storage.bucket_exists(bucket) and allowed):
+        raise broken(FAILURES, "reports can be written")
     results = []
     for state in ("succeeded", "failed"):
         tasks = [each for each in outcomes if bool(each.code) == (state == "failed")]
@@ -44,7 +46,7 @@ def write(job: str, report: JsonObject, outcomes: Sequence[Outcome]) -> None:
         "Results": results,
         "ReportSchema": _SCHEMA,
     }
-    storage.write(Location(bucket, f"{folder}/manifest.json"), json.dumps(manifest).encode())
+    storage.write(Location(bucket, manifest_key), json.dumps(manifest).encode())
 
 
 def _written(bucket: str, folder: str, state: str, tasks: Sequence[Outcome]) -> JsonObject:

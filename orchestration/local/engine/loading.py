@@ -12,7 +12,6 @@ import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -49,32 +48,39 @@ def install() -> None:
     Every execution gets a program of its own, because a program holds the state of a run.
     """
     from moto.stepfunctions.parser.asl.parse import asl_parser
-    from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
-
-    _stock()
-    # The program that it would make beside the tree is nobody's.
-    replace(asl_parser, "Preprocessor", _NoProgram)
 
     def parse(definition: str) -> tuple[Any, Any]:
         parsed = _tree(definition)
-        return Preprocessor().visit(parsed), parsed
+        return asl_parser.Preprocessor().visit(parsed), parsed
 
     replace(asl_parser.AmazonStateLanguageParser, "parse", staticmethod(parse))
 
 
-class _NoProgram:
-    def visit(self, tree: Any) -> None:
-        """Make no program of a tree."""
-
-
-@functools.cache
-def _stock() -> Callable[[str], tuple[Any, Any]]:
-    """Return moto's own method, which is asked for before it is replaced."""
-    from moto.stepfunctions.parser.asl.parse import asl_parser
-
-    return asl_parser.AmazonStateLanguageParser.parse
-
-
 @functools.lru_cache(maxsize=_LONGEST_REMEMBERED)
 def _tree(definition: str) -> Any:
-    return _stock()(definition)[1]
+    from antlr4 import PredictionMode
+    from moto.stepfunctions.parser.asl.parse.asl_parser import ASLParserException
+
+    try:
+        # What this way accepts, it reads as the other does, in a fraction of the time.
+        return _parsed(definition, PredictionMode.SLL)
+    except ASLParserException:
+        return _parsed(definition, PredictionMode.LL)
+
+
+def _parsed(definition: str, mode: int) -> Any:
+    """Parse a definition as moto does, with a mode of ANTLR's, and make no program of it."""
+    from antlr4 import CommonTokenStream, InputStream
+
+    # Without annotations.
+    asl_parser: Any = importlib.import_module("moto.stepfunctions.parser.asl.parse.asl_parser")
+    listener = asl_parser.SyntaxErrorListener()
+    lexer = asl_parser.ASLLexer(InputStream(definition))
+    parser = asl_parser.ASLParser(CommonTokenStream(lexer))
+    parser._interp.predictionMode = mode
+    parser.removeErrorListeners()
+    parser.addErrorListener(listener)
+    tree = parser.state_machine()
+    if listener.errors:
+        raise asl_parser.ASLParserException(errors=listener.errors)
+    return tree

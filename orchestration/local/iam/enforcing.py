@@ -8,8 +8,9 @@ from typing import Any
 
 from orchestration.local.account.protocol import Request, ServiceError, answers_in_xml
 from orchestration.local.iam.needs import action, needs
-from orchestration.local.iam.principals import policies, role_of
-from orchestration.local.policies.evaluation import Need, allows
+from orchestration.local.iam.principals import role_of
+from orchestration.local.policies.deciding import permits
+from orchestration.local.policies.evaluation import Need
 
 Tags = Callable[[str], Mapping[str, str]]
 """The tags of the resource with an ARN."""
@@ -46,7 +47,6 @@ class Enforcement:
 
     def _refused(self, request: Request, role: str) -> Iterator[Need]:
         """Yield what a call needs and its role is not allowed."""
-        own = policies(role)
         try:
             wanted = needs(
                 request.service,
@@ -61,7 +61,7 @@ class Enforcement:
             tags = {
                 f"aws:ResourceTag/{key}": value for key, value in self._tags(need.resource).items()
             }
-            if not allows(own, Need(need.action, need.resource, {**tags, **need.context})):
+            if not permits(role, Need(need.action, need.resource, {**tags, **need.context})):
                 yield need
 
 
@@ -89,12 +89,11 @@ def _check_managed_rules(request: Request) -> None:
     role, definition = (request.parameters.get(each) for each in ("roleArn", "definition"))
     if not role or not definition:
         return
-    own = policies(role)
     for job in sorted(set(_waited(json.loads(definition)))):
         rule = f"StepFunctionsGetEventsForSageMaker{job}sRule"
         arn = f"arn:aws:events:{request.region}:{request.account}:rule/{rule}"
         for name in ("PutRule", "PutTargets", "DescribeRule"):
-            if not allows(own, Need(f"events:{name}", arn)):
+            if not permits(role, Need(f"events:{name}", arn)):
                 raise ServiceError(
                     "AccessDeniedException",
                     f"'{role}' is not authorized to create managed-rule.",
@@ -110,8 +109,7 @@ def _check_log_delivery(request: Request) -> None:
     logging = request.parameters.get("loggingConfiguration") or {}
     if not role or logging.get("level", "OFF") == "OFF":
         return
-    own = policies(role)
-    if not all(allows(own, Need(f"logs:{name}", "*")) for name in _LOG_DELIVERY):
+    if not all([permits(role, Need(f"logs:{name}", "*")) for name in _LOG_DELIVERY]):
         raise ServiceError(
             "AccessDeniedException",
             "The state machine IAM Role is not authorized to access the Log Destination",

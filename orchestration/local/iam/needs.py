@@ -113,6 +113,7 @@ _OF_OBJECTS: Final = {
     "GetObjectAttributes": ("GetObject", "GetObjectAttributes"),
     "HeadObject": ("GetObject",),
     "PutObject": ("PutObject",),
+    "DeleteObject": ("DeleteObject",),
 }
 
 
@@ -136,7 +137,8 @@ def needs(
         case "s3control":
             return list(copies(operation, request, place))
         case "sts":
-            return []
+            assumes = operation == "AssumeRole"
+            return [Need("sts:AssumeRole", request["RoleArn"])] if assumes else []
     return list(_plain(_PREFIXES.get(service, service), operation, request, account, place))
 
 
@@ -253,6 +255,16 @@ def _sagemaker(operation: str, request: Mapping[str, Any], place: str) -> Iterat
         yield Need(f"sagemaker:{operation}", endpoint)
     if verb == "Create" and request.get("Tags"):
         yield Need("sagemaker:AddTags", arn)
+    yield from _handed(request)
+
+
+def _handed(request: Mapping[str, Any]) -> Iterator[Need]:
+    """Yield what handing roles and keys to SageMaker needs."""
     for field in ("RoleArn", "ExecutionRoleArn"):
         for role in _values(request, field):
             yield _passed(role, "sagemaker")
+    for field in ("KmsKeyId", "VolumeKmsKeyId"):
+        for key in _values(request, field):
+            if key.startswith("arn:") and ":alias/" not in key:
+                yield Need("kms:CreateGrant", key)
+                yield Need("kms:DescribeKey", key)

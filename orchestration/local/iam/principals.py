@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from orchestration.local.account.protocol import ACCOUNT_ID
+from orchestration.local.processes.environment import ACCESS_KEY
 
 
 @dataclass(frozen=True)
@@ -37,16 +38,24 @@ def session(role: str) -> Credentials:
 
 def role_of(access_key: str) -> str | None:
     """Return the ARN of the role whose session has an access key; None for the account."""
-    assumed = _sts().get_assumed_role_from_access_key(access_key)
-    return None if assumed is None else str(assumed.role_arn)
+    from moto.sts.models import sts_backends
+
+    for partitions in [*sts_backends.values()]:
+        assumed = partitions["aws"].get_assumed_role_from_access_key(access_key)
+        if assumed is not None:
+            return str(assumed.role_arn)
+    return None
+
+
+def account_of(access_key: str) -> str | None:
+    """Return the account of the role whose session has an access key."""
+    role = None if access_key == ACCESS_KEY else role_of(access_key)
+    return None if role is None else _account(role)
 
 
 def policies(role: str) -> list[Mapping[str, Any]]:
     """Return the policies of a role, its own and those attached to it; none if it is missing."""
-    from moto.iam.models import iam_backends
-
-    backend = iam_backends[ACCOUNT_ID]["aws"]
-    found = next((each for each in [*backend.roles.values()] if each.arn == role), None)
+    found = _role(role)
     if found is None:
         return []
     attached = [
@@ -56,6 +65,24 @@ def policies(role: str) -> list[Mapping[str, Any]]:
         if version.is_default
     ]
     return [_document(text) for text in [*found.policies.values(), *attached]]
+
+
+def trust(role: str) -> Mapping[str, Any]:
+    """Return the trust policy of a role, which lets nobody assume it if the role is missing."""
+    found = _role(role)
+    return {} if found is None else _document(found.assume_role_policy_document)
+
+
+def _role(arn: str) -> Any:
+    from moto.iam.models import iam_backends
+
+    roles = iam_backends[_account(arn)]["aws"].roles
+    # A copy: another thread may create a role meanwhile.
+    return next((each for each in [*roles.values()] if each.arn == arn), None)
+
+
+def _account(arn: str) -> str:
+    return arn.split(":")[4]
 
 
 def _document(text: Any) -> Mapping[str, Any]:

@@ -51,6 +51,11 @@ class ChildProcess:
         )
 
     @property
+    def pid(self) -> int:
+        """The id of the process that leads the tree."""
+        return self._popen.pid
+
+    @property
     def exit_status(self) -> int | None:
         """The exit status, or None while the process runs."""
         return self._popen.poll()

@@ -1,8 +1,8 @@
-"""The last lines that the jobs of failed stages have logged."""
+"""The last lines that the jobs, endpoints and components of failed stages have logged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,26 +10,44 @@ from botocore.exceptions import ClientError
 
 from orchestration.execution.clients import send
 from orchestration.execution.effects import Request
-from orchestration.execution.reading.job_logs import last_lines
+from orchestration.execution.reading.job_logs import end_of, last_lines
 from orchestration.execution.sending import native, service_error
 from orchestration.expressions import Json
+from orchestration.local.run.keeping import serving
 from orchestration.local.run.report import StageReport
 
 if TYPE_CHECKING:
+    from orchestration.local.account.records import RecordedCall
     from orchestration.local.server.embedded import EmbeddedAws
 
 _KINDS: Final = ("TrainingJob", "ProcessingJob", "TransformJob")
 
 
-def with_logs(stages: tuple[StageReport, ...], aws: EmbeddedAws) -> tuple[StageReport, ...]:
-    """Return the reports of stages, failed ones with the last lines of the job that failed."""
+def with_logs(
+    stages: tuple[StageReport, ...], calls: Iterable[RecordedCall], aws: EmbeddedAws
+) -> tuple[StageReport, ...]:
+    """Return the reports of stages, failed ones with the last lines of what failed in them."""
     if all(stage.state != "failed" for stage in stages):
         return stages
     account = aws.state()["sagemaker"]
-    return tuple(
-        replace(stage, log=tuple(_lines(stage, account, aws))) if stage.state == "failed" else stage
-        for stage in stages
-    )
+    served = [*serving(calls)]
+
+    def logged(stage: StageReport) -> StageReport:
+        if stage.state != "failed":
+            return stage
+        names = (name for owner, name in served if owner == stage.name)
+        return replace(stage, log=(*_lines(stage, account, aws),) or (*_of_models(names, aws),))
+
+    return tuple(map(logged, stages))
+
+
+def _of_models(names: Iterable[str], aws: EmbeddedAws) -> Iterator[str]:
+    """Yield the last lines of the processes that load models and answer requests."""
+    for name in names:
+        lines = aws.logs(name).splitlines()
+        if lines:
+            yield f"the last lines of {name}:"
+            yield from end_of(lines)
 
 
 def _lines(stage: StageReport, account: Mapping[str, Any], aws: EmbeddedAws) -> Iterator[str]:

@@ -15,6 +15,7 @@ from orchestration.errors import LocalError
 from orchestration.local.run.preparation import objects
 
 if TYPE_CHECKING:
+    from orchestration.local.account.records import RecordedCall
     from orchestration.local.run.report import RunReport
     from orchestration.local.server.embedded import EmbeddedAws
 
@@ -22,11 +23,18 @@ HOME: Final = ".orchestration"
 """The folder beside a pipeline for what runs on this machine leave."""
 RUNS: Final = "runs"
 REPORT: Final = "report.json"
+FAILED: Final = "last-failed"
+"""The name under which the newest run that failed has its logs kept, whether or not asked to."""
 _SERVING: Final = {
     "CreateEndpoint": "EndpointName",
+    "UpdateEndpoint": "EndpointName",
     "CreateInferenceComponent": "InferenceComponentName",
+    "UpdateInferenceComponent": "InferenceComponentName",
 }
-"""The field with the name of what serves, by the call that creates it."""
+"""The field with the name of what serves, by the call that creates or changes it."""
+_MADE_FOR: Final = {"CreateEndpointConfig": "EndpointConfigName", "CreateModel": "ModelName"}
+"""The field with the name of what an update serves, which has no tags itself."""
+_STAGE: Final = "orchestration:stage"
 _OURS: Final = ("/.journal/", "/source/")
 """Parts of keys that a run writes for itself, and copies of the code."""
 
@@ -49,6 +57,12 @@ def keep(
     Objects that were uploaded for the run, its journal and copies of its code are left out. What an
     earlier run of that name left in the folder goes.
     """
+    keep_logs(aws, report, folder)
+    return tuple(_objects(aws, folder / "s3", uploads))
+
+
+def keep_logs(aws: EmbeddedAws, report: RunReport, folder: Path) -> None:
+    """Write a run's report and logs into a folder, in the place of what it held of a run."""
     if (folder / REPORT).is_file():
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -57,7 +71,6 @@ def keep(
         file = folder / "logs" / stage / f"{job}.log"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(aws.logs(job), encoding="utf-8")
-    return tuple(_objects(aws, folder / "s3", uploads))
 
 
 def logged(report: RunReport) -> Iterator[tuple[str, str]]:
@@ -65,11 +78,27 @@ def logged(report: RunReport) -> Iterator[tuple[str, str]]:
     for stage in report.stages:
         for job in stage.job_names:
             yield stage.name, job
-    for call in report.calls:
-        named = _SERVING.get(call.operation)
-        if named is not None and call.error_code is None:
-            tags = {tag["Key"]: tag["Value"] for tag in call.request.get("Tags", ())}
-            yield tags.get("orchestration:stage", ""), str(call.request[named])
+    yield from serving(report.calls)
+
+
+def serving(calls: Iterable[RecordedCall]) -> Iterator[tuple[str, str]]:
+    """Yield stage and name of the endpoints and inference components that a run has changed."""
+    made: dict[object, str] = {}
+    seen = set()
+    for call in calls:
+        if call.error_code is not None:
+            continue
+        request = call.request
+        stage = {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())}.get(_STAGE)
+        if call.operation in _MADE_FOR and stage is not None:
+            made[request[_MADE_FOR[call.operation]]] = stage
+        if call.operation in _SERVING:
+            served = request.get("EndpointConfigName", request.get("Specification", {}))
+            model = served.get("ModelName") if isinstance(served, Mapping) else served
+            found = (stage or made.get(model, ""), str(request[_SERVING[call.operation]]))
+            if found not in seen:
+                seen.add(found)
+                yield found
 
 
 def _objects(aws: EmbeddedAws, folder: Path, uploads: Mapping[str, Path]) -> Iterator[str]:
@@ -107,6 +136,11 @@ def run_folder(pipeline: Path | None, name: str, run_id: str) -> Path:
             f"run {run_id!r} can't be kept: its folder has the run's name, so it must not hold a /"
         )
     return home(pipeline) / RUNS / name / run_id
+
+
+def failed_folder(pipeline: Path | None, name: str) -> Path:
+    """Return the folder for the logs of the newest run that failed."""
+    return (Path() if pipeline is None else pipeline.parent) / HOME / RUNS / name / FAILED
 
 
 def kept_runs(pipeline: Path | None, name: str) -> list[Path]:

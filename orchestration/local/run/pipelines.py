@@ -22,6 +22,7 @@ from orchestration.local.run import direct_runs, executions, report
 from orchestration.local.run.failed_logs import with_logs
 from orchestration.local.run.preparation import prepare
 from orchestration.local.run.report import Followed, On, RunReport
+from orchestration.local.run.toolkits_needed import check_toolkits
 from orchestration.local.server.embedded import DEFAULT_REGION, EmbeddedAws
 
 if TYPE_CHECKING:
@@ -60,12 +61,13 @@ def run(
     before the account goes.
 
     Raises :class:`~orchestration.errors.DeployError` if parameters do not fit or code is
-    missing.
+    missing, and :class:`~orchestration.errors.LocalError` if a training toolkit is.
     """
     from orchestration.deploy import parameters as deploy_parameters
 
     workflow = pipeline.lower()
     passed = deploy_parameters.read(workflow.parameters, dict(parameters or {}))
+    check_toolkits(pipeline, workflow, {**_declared(workflow), **passed})
     with contextlib.ExitStack() as stack:
         account = aws or stack.enter_context(_account(pipeline, time_scale, job_cache))
         wrong = mismatch(
@@ -134,6 +136,7 @@ class _Attempt:
                     self.aws.state(),
                     job_name_fields(self.workflow.graph),
                 ),
+                calls,
                 self.aws,
             ),
             outputs=followed.outputs,
@@ -180,13 +183,15 @@ def _account(pipeline: Pipeline, time_scale: float, job_cache: Path | None) -> E
 
 def _defaults(aws: EmbeddedAws, workflow: Workflow, passed: Mapping[str, Json]) -> dict[str, Json]:
     """Return the defaults of the parameters, and a role if the user passed none."""
-    values: dict[str, Json] = {
-        spec.name: spec.default for spec in workflow.parameters if spec.default is not None
-    }
+    values = _declared(workflow)
     required = {spec.name for spec in workflow.parameters if spec.default is None}
     if "role" in required and "role" not in passed:
         values["role"] = executions.role(aws, _ROLE, "sagemaker.amazonaws.com")
     return values
+
+
+def _declared(workflow: Workflow) -> dict[str, Json]:
+    return {s.name: s.default for s in workflow.parameters if s.default is not None}
 
 
 def _check_complete(workflow: Workflow, values: Mapping[str, Json]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from orchestration.errors import ExpressionError, LocalError
 from orchestration.expressions import Join, Json, Tree, evaluate, walk
 from orchestration.expressions.evaluate import Values
-from orchestration.graph import NotifySpec, Workflow, all_steps, trees
+from orchestration.graph import Call, NotifySpec, Workflow, all_steps, operations, trees
 from orchestration.local.account.stand_ins import StandIn
 from orchestration.local.server.embedded import EmbeddedAws
 
@@ -41,7 +41,7 @@ def prepare(
         *(_bucket(uri) for uri in uploads),
     } - {""}
     aws.provide(
-        roles=filter(_ROLE.fullmatch, known),
+        roles=filter(_ROLE.fullmatch, known - frozenset(_assumed(workflow, values))),
         subnets=filter(_SUBNET.fullmatch, known),
         security_groups=(match[1] for match in map(_GROUP.fullmatch, known) if match),
         stand_ins=stand_ins(pipeline),
@@ -57,8 +57,12 @@ def prepare(
 def stand_ins(pipeline: Pipeline) -> Iterator[StandIn]:
     """Yield the programs that run in the place of images; raise where a folder is missing."""
     for stage in pipeline.every_stage:
-        local = getattr(stage, "local", None)
+        if not hasattr(stage, "local"):
+            continue
+        local = stage.local
         if local is None:
+            # An earlier run in this account may have had one.
+            yield StandIn(pipeline.name, stage.name, (), None)
             continue
         folder = None if local.directory is None else Path(local.directory).resolve()
         if folder is not None and not folder.is_dir():
@@ -98,6 +102,16 @@ def _known(workflow: Workflow, values: Mapping[str, Json]) -> Iterator[str]:
                 value = evaluate(part, environment)
                 if isinstance(value, str):
                     yield value
+
+
+def _assumed(workflow: Workflow, values: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the roles that a run assumes, which belong to whoever trusts it."""
+    environment = Values({}, values)
+    for step in all_steps(workflow.graph):
+        for operation in operations(step) if isinstance(step, Call) else ():
+            if operation.assumes is not None:
+                with contextlib.suppress(ExpressionError):
+                    yield str(evaluate(operation.assumes, environment))
 
 
 def _texts(tree: Tree) -> Iterator[Tree]:

@@ -54,7 +54,7 @@ class StageReport:
     """The last values of the metrics of its training job, or of the best one of a search; and the
     numbers among the stage's outputs."""
     log: tuple[str, ...] = ()
-    """The last lines of the log of a job that failed."""
+    """The last lines of the log of the job that failed, or of the models of an endpoint."""
 
     @property
     def duration_s(self) -> float | None:

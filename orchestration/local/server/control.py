@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from orchestration.errors import LocalError
 from orchestration.local.account.protocol import Answer
 from orchestration.local.account.records import Fault
 from orchestration.local.account.roles import provide as provide_role
 from orchestration.local.account.stand_ins import StandIn
+from orchestration.local.policies.deciding import accesses
 from orchestration.local.server.simulation import Simulation
 from orchestration.local.server.snapshot import snapshot
 
@@ -18,16 +20,19 @@ PREFIX = "/_embedded/"
 # A request for events is answered after this time even if there is none.
 _LONGEST_WAIT_S = 2.0
 _PROVIDING = threading.Lock()
+_SHOWN: Final[Mapping[str, Callable[[Simulation], Any]]] = {
+    "accesses": lambda _: [access.to_json() for access in accesses()],
+    "calls": lambda simulation: [call.to_json() for call in simulation.account.recorder.calls()],
+    "state": snapshot,
+}
 
 
 def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
     """Answer a request below `/_embedded/`."""
     what = path.removeprefix(PREFIX)
     data: Any
-    if what == "calls":
-        data = [call.to_json() for call in simulation.account.recorder.calls()]
-    elif what == "state":
-        data = snapshot(simulation)
+    if what in _SHOWN:
+        data = _SHOWN[what](simulation)
     elif what == "faults":
         fault = json.loads(body)
         faults = simulation.account.faults

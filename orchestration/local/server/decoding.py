@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, parse_qsl
 
 from orchestration.local.account import documents
 from orchestration.local.account.protocol import Request
+from orchestration.local.iam.principals import account_of
 
 # Signing names that differ from the service's name in botocore.
 _SERVICE_OF_SIGNING_NAME = {
@@ -34,7 +35,7 @@ def decode(environ: Mapping[str, Any], body: bytes) -> Request | None:
     scope = _SCOPE.search(environ.get("HTTP_AUTHORIZATION", ""))
     if request is None or scope is None:
         return request
-    caller = environ.get(_CALLER, request.account)
+    caller = environ.get(_CALLER) or account_of(scope["key"]) or request.account
     return replace(request, account=caller, access_key=scope["key"])
 
 
@@ -51,7 +52,7 @@ def _decoded(environ: Mapping[str, Any], body: bytes) -> Request | None:
     if target:
         parameters = json.loads(body) if body else {}
         return Request(service, target.rsplit(".", 1)[-1], parameters, scope["region"])
-    model = _model(service)
+    model = documents.model(service)
     if model is None:
         return Request(service, "(unknown)", {}, scope["region"])
     if model.metadata["protocol"] in ("query", "ec2"):
@@ -59,17 +60,6 @@ def _decoded(environ: Mapping[str, Any], body: bytes) -> Request | None:
     else:
         operation, parameters = _rest(model, environ, body)
     return Request(service, operation, parameters, scope["region"])
-
-
-@functools.cache
-def _model(service: str) -> Any:
-    import botocore.exceptions
-    import botocore.session
-
-    try:
-        return botocore.session.Session(profile=None).get_service_model(service)
-    except botocore.exceptions.UnknownServiceError:
-        return None
 
 
 def _query(model: Any, environ: Mapping[str, Any], body: bytes) -> tuple[str, dict[str, Any]]:
@@ -145,7 +135,7 @@ class _Route:
 
 @functools.cache
 def _routes(service: str) -> tuple[_Route, ...]:
-    model = _model(service)
+    model = documents.model(service)
     routes = []
     for name in model.operation_names:
         operation = model.operation_model(name)

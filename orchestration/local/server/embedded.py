@@ -16,6 +16,7 @@ from urllib.parse import quote
 from orchestration.errors import LocalError
 from orchestration.local.account.records import Fault, RecordedCall
 from orchestration.local.account.stand_ins import StandIn
+from orchestration.local.policies.deciding import Access
 from orchestration.local.processes.environment import (
     ACCESS_KEY,
     SECRET_KEY,
@@ -155,6 +156,14 @@ class EmbeddedAws:
             if service in (None, call.service)
             and (include_jobs or call.origin not in ("job", "client"))
         ]
+
+    def accesses(self) -> list[Access]:
+        """Return what roles did or asked for under `enforce_iam`, and what their policies say.
+
+        What services do as a role is among it: what jobs read and write, the images they pull,
+        their logs. The account's own calls are not.
+        """
+        return [Access.from_json(access) for access in self._get("accesses")]
 
     def state(self) -> dict[str, Any]:
         """Return the content of the account: jobs, endpoints, file systems, objects, ..."""

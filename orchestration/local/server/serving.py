@@ -21,6 +21,8 @@ from orchestration.local.account.account import Account
 from orchestration.local.account.clock import Clock
 from orchestration.local.events import sources
 from orchestration.local.iam.enforcing import Enforcement
+from orchestration.local.iam.principals import policies
+from orchestration.local.policies.deciding import enforce
 from orchestration.local.processes.children import remove
 from orchestration.local.processes.environment import environment
 from orchestration.local.s3 import contents
@@ -90,6 +92,8 @@ def build(
     enforced = options.enforce_iam
     load_engine = _loading_engine(moto.lock, account, enforced=enforced)
     enforcement = Enforcement(simulation.tags) if enforced else None
+    if enforced:
+        enforce(policies)
     applications.append(Application(simulation, moto, load_engine, rules, enforcement))
     return server, simulation
 

@@ -13,7 +13,9 @@ from orchestration.local.events.schedules import Calendar
 from orchestration.local.fsx.service import FileSystems
 from orchestration.local.functions.service import Functions
 from orchestration.local.iam.service import Iam
+from orchestration.local.iam.sessions import Sts
 from orchestration.local.s3.service import S3
+from orchestration.local.sagemaker.components.scaling import CopyTargets
 from orchestration.local.sagemaker.service import SageMaker
 from orchestration.local.sagemaker.workloads import Workloads
 
@@ -42,10 +44,12 @@ class Simulation:
             "ecr": self.ecr,
             "lambda": Functions(account),
             "iam": Iam(),
+            "sts": Sts(),
             "s3": S3(),
             "s3control": self.batch,
             "cloudwatch": self.sagemaker.alarms,
             "service-quotas": self.quotas,
+            "application-autoscaling": CopyTargets(account, self.sagemaker.operations),
         }
 
     def tags(self, arn: str) -> dict[str, str]:

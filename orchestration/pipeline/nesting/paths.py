@@ -45,18 +45,20 @@ def _changed(content: Any, change: Change, *keys: str) -> Any:
     return {**content, **{key: change(path) for key, path in given.items()}}
 
 
-def without_machine(given: Mapping[str, Any], directory: Path) -> Data:
+def without_machine(given: Mapping[str, Any], directory: Path | None = None) -> Data:
     """Return a file's data as it may go elsewhere: absolute paths tell of this machine alone.
 
-    A place below the file is named from there, and any other by the last of its names.
+    A place below the file's directory is named from there, and any other by the last of its names.
     """
-    below = Path(os.path.abspath(directory))
+    below = None if directory is None else Path(os.path.abspath(directory))
 
     def told(path: str) -> str:
         if not Path(path).is_absolute():
             return path
         place = Path(os.path.normpath(path))
-        return place.relative_to(below).as_posix() if below in place.parents else place.name
+        if below is None or below not in place.parents:
+            return place.name
+        return place.relative_to(below).as_posix()
 
     return _in_all_stages(given, told)
 

@@ -29,13 +29,17 @@ class Ran:
 
 
 def ran(
-    job: Mapping[str, Any], task: Task, tell: Mapping[str, str], pin: Pinned | None
+    job: Mapping[str, Any],
+    task: Task,
+    tell: Mapping[str, str],
+    pin: Pinned | None,
+    way: Mapping[str, Any] | None = None,
 ) -> Ran | str:
     """Return how a job trained, or why that can't be known.
 
     `job`: the answer of ``DescribeTrainingJob``. `tell`: the hyperparameters that tell the script
     of a plan, by quantity. `pin`: the plan that is pinned for the stage, which counts for what its
-    instances were not told.
+    instances were not told. `way`: the quantities that a probe says of itself.
     """
     from orchestration.planning.model.configuration import ConfigurationError
     from orchestration.planning.search.configurations import configuration, machine_of
@@ -45,7 +49,7 @@ def ran(
     instance = instance_of(name) if name else None
     if instance is None or instance.accelerator is None or not count:
         return "it ran on instances that are unknown, or have no accelerator"
-    values = {**_pinned(pin, name, count), **_told(job, tell)}
+    values = {**_pinned(pin, name, count), **_told(job, tell), **(way or {})}
     layout = _layout(job, task, values, instance, count)
     if isinstance(layout, str):
         return layout

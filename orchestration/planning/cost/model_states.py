@@ -8,8 +8,9 @@ moments in fp32.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
-from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.model.configuration import Configuration, Optimizer, Precision
 from orchestration.planning.model.layer_sizes import Sizes
 
 
@@ -49,11 +50,18 @@ class StateBytes:
 
 def parameter_bytes(c: Configuration) -> ParameterBytes:
     """Return the bytes of one parameter's states in the configuration's precision."""
-    usual = _BYTES.get(c.precision, _MIXED)
-    moment = 2 if c.precision == "bf16_true" else 4
-    kept = 1 if c.optimizer == "adamw_8bit" else moment
-    optimizer = usual.optimizer - 2 * moment + kept * _MOMENTS[c.optimizer]
-    return ParameterBytes(usual.weight, c.gradient_bytes or usual.gradient, optimizer)
+    return _parameter_bytes(c.precision, c.optimizer, c.gradient_bytes)
+
+
+@cache
+def _parameter_bytes(
+    precision: Precision, optimizer: Optimizer, gradient_bytes: int
+) -> ParameterBytes:
+    usual = _BYTES.get(precision, _MIXED)
+    moment = 2 if precision == "bf16_true" else 4
+    kept = 1 if optimizer == "adamw_8bit" else moment
+    states = usual.optimizer - 2 * moment + kept * _MOMENTS[optimizer]
+    return ParameterBytes(usual.weight, gradient_bytes or usual.gradient, states)
 
 
 def stored_gradient_bytes(c: Configuration) -> int:

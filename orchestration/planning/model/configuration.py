@@ -86,7 +86,7 @@ class Machine:
         return -(-self.devices // self.devices_per_node)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, so that `working` copies it at once
 class Configuration:
     """One way to train one model on one cluster."""
 
@@ -169,6 +169,23 @@ class Configuration:
     def __post_init__(self) -> None:
         if problems := list(_problems(self)):
             raise ConfigurationError("; ".join(problems))
+
+    def working(
+        self, *, global_batch: int, micro_batch: int, recompute: Recompute, offload: Offload
+    ) -> Configuration:
+        """Return the same layout with other work; a search asks for thousands.
+
+        Nothing is checked again: both numbers are at least 1.
+        """
+        other = object.__new__(Configuration)
+        vars(other).update(
+            vars(self),
+            global_batch=global_batch,
+            micro_batch=micro_batch,
+            recompute=recompute,
+            offload=offload,
+        )
+        return other
 
     @property
     def data(self) -> int:

@@ -125,12 +125,21 @@ class Cluster:
         """
         best: Candidate | None = None
         least_s = longest_s
+        # What fits with less recomputed takes no longer than with more, whose bound is higher,
+        # unless it has to offload for it, or measurements say so.
+        by_formula = not self._corrections.known
+        fitted: set[tuple[Layout, int, int]] = set()
         for work in works:
             if work.bound > (longest_s if best is None else best.seconds):
                 break
             for layout in work.layouts:
-                candidate = self._fitting(layout, work)
-                if candidate and (best is None or candidate.order < best.order):
+                same = (layout, work.batch, work.micro_batch)
+                candidate = None if same in fitted else self._fitting(layout, work)
+                if candidate is None:
+                    continue
+                if by_formula and candidate.configuration.offload == "none":
+                    fitted.add(same)
+                if best is None or candidate.order < best.order:
                     least_s = work.bound if best is None else least_s
                     best = candidate
         return None if best is None else (least_s, best)
@@ -174,9 +183,16 @@ class Cluster:
         self, layout: Layout, batch: int, micro: int, recompute: Recompute, offload: Offload
     ) -> Configuration:
         """Return the configuration of a layout on this cluster."""
+        return self._laid_out(layout).working(
+            global_batch=batch, micro_batch=micro, recompute=recompute, offload=offload
+        )
+
+    @cache  # noqa: B019 - a cluster lives as long as one search
+    def _laid_out(self, layout: Layout) -> Configuration:
+        """Return a layout with the least work."""
         return configuration(
             self.task, layout, self.machine(layout),
-            batch=batch, micro=micro, recompute=recompute, offload=offload,
+            batch=1, micro=1, recompute="none", offload="none",
         )  # fmt: skip
 
     def _limit(self, layout: Layout, work: Work, offload: Offload) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from orchestration.backends.airflow.spec import INPUTS, SKIPPED
 from orchestration.direct.stages import RunState
 from orchestration.errors import StartError
 from orchestration.expressions import Json
@@ -40,17 +41,38 @@ class DagRuns:
     def listed(self, most: int) -> Sequence[Listed]:
         """List them, the newest first."""
         path = ("dags", self._dag, "dagRuns")
-        found = self._api.every("dag_runs", *path, most=most, order_by="-run_after")
+        found = [*self._api.every("dag_runs", *path, most=most, order_by="-run_after")]
+        skipped = self._skipped(found)
         return [
             Listed(
                 id=f"{self._dag}/{run['dag_run_id']}",
                 name=f"{self._dag}/{run['dag_run_id']}",
-                status=run["state"],
+                status="skipped" if run["dag_run_id"] in skipped else run["state"],
                 started=_moment(run["start_date"]),
                 ended=_moment(run["end_date"]),
+                cause=skipped.get(run["dag_run_id"], ""),
             )
             for run in found
         ]
+
+    def _skipped(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+        """Return the reason for each of some runs that was skipped: a success, for Airflow."""
+        succeeded = {
+            run["dag_run_id"]: run["run_after"] for run in runs if run["state"] == "success"
+        }
+        if not succeeded:
+            return {}
+        since = min(succeeded.values())
+        kept = self._api.every(
+            "xcom_entries", *self._xcoms("~"), xcom_key=SKIPPED, run_after_gte=since
+        )
+        names = succeeded.keys() & {entry["run_id"] for entry in kept}
+        others = {name: self._api.get(*self._xcoms(name), SKIPPED)["value"] for name in names}
+        return {name: f"{self._dag}/{other} was under way" for name, other in others.items()}
+
+    def _xcoms(self, run: str) -> tuple[str, ...]:
+        task = ("taskInstances", INPUTS, "xcomEntries")
+        return ("dags", self._dag, "dagRuns", run, *task)
 
     def start(self, _: Pipeline, values: Mapping[str, Json], run: str | None) -> Started:
         """Start one; one of this name that has not ended is found."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Iterator, Mapping, Sequence
 
-from .bootstrap import Interval, improvement
+from .bootstrap import FEWEST, Interval, improvement
 from .reports import Evaluation, NotUsable, Scores, scores
 
 PROMOTED = "promoted"
@@ -142,8 +143,8 @@ def _interval(
         raise NotUsable(f"{without[0].name} has no scores of single examples, and others have")
     sign, metric = _sign(request), request["metric"]
     own = _scores(champion, metric)
-    if len(own) < 2:
-        raise NotUsable("two examples are needed at the least")
+    if len(own) < FEWEST:
+        raise NotUsable(f"{FEWEST} examples are needed at the least; {len(own)} were scored")
     names = sorted(own)
     differences = []
     for each in eligible:
@@ -159,9 +160,16 @@ def _interval(
 def _scores(evaluation: Evaluation, metric: str) -> Scores:
     assert evaluation.examples is not None  # noqa: S101 (its callers have looked)
     try:
-        return scores(evaluation.examples, metric)
+        found = scores(evaluation.examples, metric)
     except NotUsable as problem:
         raise NotUsable(f"{evaluation.name}: {problem}") from problem
+    reported, mean = evaluation.metrics.get(metric), math.fsum(found.values()) / max(1, len(found))
+    if reported is not None and not math.isclose(reported, mean, rel_tol=0.01, abs_tol=0.001):
+        raise NotUsable(
+            f"{evaluation.name}: {metric} is {reported:g} in its report, and {mean:g} in the mean "
+            "of its examples"
+        )
+    return found
 
 
 def _best(evaluations: Sequence[Evaluation], request: Mapping[str, Any]) -> Evaluation:

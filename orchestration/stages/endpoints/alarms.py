@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any as Anything
+from typing import Final
 
-from orchestration.expressions import Compare, Function, Result, Tree, apply, join
+from orchestration.expressions import Any, Compare, Field, Function, Item, Result, Tree, apply, join
 from orchestration.graph import (
     Call,
     Choose,
     Fail,
+    ForEach,
     Graph,
     Operation,
     Output,
@@ -18,10 +21,15 @@ from orchestration.graph import (
     Step,
 )
 from orchestration.refs import Expression
-from orchestration.stages.endpoints.updates import EndpointAlarms
-from orchestration.stages.values import Text
+from orchestration.stages.endpoints.updates import MOST_ALARMS, EndpointAlarms
 
 _COLUMNS: Final = ("AlarmName", "StateValue")
+_SINCE: Final = "StateUpdatedTimestamp"
+_SUMMARY: Final = "HistorySummary"
+_TURNED: Final = tuple(
+    f"Alarm updated from {before} to ALARM" for before in ("OK", "INSUFFICIENT_DATA")
+)
+"""https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_AlarmHistoryItem.html"""
 _OUTPUTS: Final = {
     "alarms": Output(("MetricAlarms",), kind="list", columns=_COLUMNS, texts=_COLUMNS, default=())
 }
@@ -35,9 +43,10 @@ class Watch:
     alarms: EndpointAlarms
     prefix: str
     """The beginning of the names of all that is made."""
-    endpoint: Text
     config: Expression[str]
-    variant: Tree
+    """The name of what is to serve: a configuration, or the model of a component."""
+    dimensions: Mapping[str, Tree]
+    """The dimensions of the metrics that alarms are made on."""
     tags: list[Tree]
 
     @property
@@ -86,7 +95,7 @@ class Watch:
             for made in self.alarms.made
         )
 
-    def reset(self) -> tuple[Call, ...]:
+    def reset(self, after: tuple[str, ...] = ()) -> tuple[Call, ...]:
         """Forget what the alarms saw of an earlier deployment of the same configuration."""
         return tuple(
             Call(
@@ -100,24 +109,82 @@ class Watch:
                         "StateReason": "a deployment begins",
                     },
                 ),
-                after=(f"{self.stage}.serving",),
+                after=after,
             )
             for made in self.alarms.made
         )
 
     def rolled_back(self, settled: str, after: tuple[str, ...]) -> Choose:
         """Fail a run whose configuration does not serve, by the names of the alarms."""
-        name = f"{self.stage}.tripped"
+        tripped = self._described(f"{self.stage}.tripped", self.names)
+        on = _on(Result(tripped.name, "alarms"))
+        return self._instead(settled, (tripped,), "; alarms that are on: [", on, after)
+
+    def began(self) -> Call:
+        """Ask since when the alarms are as they are, right before an update."""
+        operation = Operation("cloudwatch", "DescribeAlarms", {"AlarmNames": self.names})
+        columns = (_COLUMNS[0], _SINCE)
+        outputs = {"alarms": Output(("MetricAlarms",), kind="list", columns=columns, texts=columns)}
+        return Call(name=f"{self.stage}.began", operation=operation, outputs=outputs)
+
+    def recovered(self, settled: str, after: tuple[str, ...]) -> Choose:
+        """Fail as :meth:`rolled_back` does, by the names of alarms that may be off again.
+
+        Where a metric does not tell the new model from the old one, an alarm goes off for no longer
+        than the new one is asked. What came after :meth:`began` is this update's.
+        """
+        changes = Result(f"{self.stage}.history", "changes")
+        turned = [
+            apply(Function.COUNT, apply(Function.WHERE, changes, _SUMMARY, "eq", words))
+            for words in _TURNED
+        ]
+        each = ForEach(
+            name=f"{self.stage}.histories",
+            items=Result(f"{self.stage}.began", "alarms"),
+            body=Graph((self._history(),)),
+            collect={
+                _COLUMNS[0]: Field(Item(), _COLUMNS[0]),
+                "went_off": Any(tuple(Compare("gt", count, 0) for count in turned)),
+            },
+            max_concurrency=1,
+            at_most=MOST_ALARMS,
+        )
+        off = apply(Function.WHERE, Result(each.name, "items"), "went_off", "eq", True)
+        return self._instead(settled, (each,), "; alarms that went off: [", off, after)
+
+    def _history(self) -> Call:
+        request: dict[str, Tree] = {
+            "AlarmName": Field(Item(), _COLUMNS[0]),
+            "HistoryItemType": "StateUpdate",
+            "StartDate": Field(Item(), _SINCE),
+        }
+        changes = Output(
+            ("AlarmHistoryItems",), kind="list", columns=(_SUMMARY,), texts=(_SUMMARY,)
+        )
+        return Call(
+            name=f"{self.stage}.history",
+            operation=Operation("cloudwatch", "DescribeAlarmHistory", request),
+            outputs={"changes": changes},
+        )
+
+    def _instead(
+        self,
+        settled: str,
+        asked: tuple[Step, ...],
+        words: str,
+        alarms: Tree,
+        after: tuple[str, ...],
+    ) -> Choose:
+        """Fail a run whose configuration does not serve."""
         cause = join(
             *("it serves ", Result(settled, "config"), " instead of ", self.config, ": "),
-            *(Result(settled, "reason"), "; alarms that are on: ["),
-            *(_names(_on(Result(name, "alarms"))), "]"),
+            *(Result(settled, "reason"), words, _names(alarms), "]"),
         )
         failed = Fail(name=f"{self.stage}.verified", error="EndpointRolledBack", cause=cause)
         return Choose(
             name=f"{self.stage}.rolled_back",
             condition=Compare("ne", Result(settled, "config"), self.config),
-            then=Graph((self._described(name, self.names), failed)),
+            then=Graph((*asked, failed)),
             otherwise=Graph(),
             after=after,
         )
@@ -129,17 +196,13 @@ class Watch:
         operation = Operation("cloudwatch", "DescribeAlarms", {"AlarmNames": names})
         return Call(name=name, operation=operation, outputs=_OUTPUTS)
 
-    def _request(self, made: str) -> dict[str, Any]:
-        dimensions = {
-            "EndpointName": self.endpoint,
-            "VariantName": self.variant,
-            # The new instances only: what the old ones answer does not count.
-            "EndpointConfigName": self.config,
-        }
+    def _request(self, made: str) -> dict[str, Anything]:
         return {
             "AlarmName": self._named(made),
             "Namespace": "AWS/SageMaker",
-            "Dimensions": [{"Name": name, "Value": value} for name, value in dimensions.items()],
+            "Dimensions": [
+                {"Name": name, "Value": value} for name, value in self.dimensions.items()
+            ],
             **self.alarms.limits(made),
             "Period": self.alarms.period_s,
             "EvaluationPeriods": self.alarms.periods,

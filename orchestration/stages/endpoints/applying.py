@@ -94,7 +94,10 @@ class Applying:
             # Instances that autoscaling has added since serve on.
             request |= variants.retaining(self.made, Result(f"{stage.name}.scaled", "targets"))
             asked = scaled(self.made, f"{stage.name}.scaled", f"{stage.name}.serving")
-            steps += [asked, *(() if self.watch is None else self.watch.reset())]
+            steps += [
+                asked,
+                *(() if self.watch is None else self.watch.reset((f"{stage.name}.serving",))),
+            ]
         update = Call(
             name=f"{stage.name}.update",
             operation=stage.extra_request.merged("UpdateEndpoint", request),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, cast
 
 from orchestration.expressions import All, Compare, Result, Tree, join
@@ -41,8 +42,8 @@ class Asking:
     """The error of a case that is answered as expected, and too late."""
     remedy: str | Expression[object]
     """Words behind its cause: what becomes of the endpoint."""
-    variant: str | None = None
-    """The variant that is asked, where there are several."""
+    where: Mapping[str, Tree] = field(default_factory=dict)
+    """Fields that say what of the endpoint is asked: its variant, or its component."""
     judging: Judging | None = None
     """The script that judges the answers, if there is one."""
 
@@ -73,7 +74,7 @@ class Asking:
             "ContentType": case.content_type,
             **({"Accept": _JSON} if case.expected or "json" in case.content_type else {}),
             "Body": cast(Tree, case.body),
-            **({} if self.variant is None else {"TargetVariant": self.variant}),
+            **self.where,
         }
         outputs: dict[str, Output] = {
             f"value_{count}": Output(("Body",), parse=True, inside=place_of(place), default=None)

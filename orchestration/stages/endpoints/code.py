@@ -13,6 +13,8 @@ from orchestration.stages.serving.containers import of_code, of_image
 
 _NOT_SERVERLESS: Final = {
     "instance_type": "has no instances",
+    "fallbacks": "has no instances",
+    "capacity_timeout_s": "has no instances",
     "volume_kms_key": "has no volumes of its own",
     "startup_timeout_s": "has no instances",
     "download_timeout_s": "has no instances",
@@ -49,6 +51,7 @@ def combined(stage: DeploymentFields) -> Iterator[Problem]:
     if stage.serverless is None:
         if stage.instance_type is None:
             yield Problem("instance_type", "is needed; or serverless: {memory_mb: 2048}")
+        yield from _fallen_back(stage)
         return
     for problem in stage.serverless.problems():
         yield problem.within("serverless")
@@ -60,6 +63,15 @@ def combined(stage: DeploymentFields) -> Iterator[Problem]:
         field = "traffic" if update.alarms is None else "alarms"
         reason = "a serverless endpoint changes over all at once, and nothing watches it"
         yield Problem(f"update.{field}", f"{reason}; remove it")
+
+
+def _fallen_back(stage: DeploymentFields) -> Iterator[Problem]:
+    """Yield instance types that are asked for already."""
+    before: list[object] = [stage.instance_type]
+    for number, kind in enumerate(stage.fallbacks):
+        if kind in before:
+            yield Problem(f"fallbacks.{number}", f"{kind} stands before it already; remove it")
+        before.append(kind)
 
 
 def _judged(stage: DeploymentFields) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
+from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import Tree
 from orchestration.graph import Operation
 from orchestration.stages.endpoints.cases import SmokeTest
@@ -24,10 +25,13 @@ from orchestration.stages.values import (
     Model,
     Seconds,
     Source,
+    StandIn,
     Text,
     Vpc,
 )
 
+TYPES: Final = ("InstanceType", "InstancePools")
+"""The fields of a variant that say its instance type, or several."""
 _UPDATE_S: Final = 3600
 """Seconds that an endpoint has to settle, where the stage is not given more."""
 
@@ -66,6 +70,9 @@ class DeploymentFields(SequenceFields):
     package_group: Text | None = None
     """Instead: the model package group whose latest approved version is deployed; the ARN of one in
     another account."""
+    registry_role: Text | None = None
+    """ARN of a role of the group's account that is assumed to read the group, where its policy does
+    not let this account. The model is made under the pipeline's own role."""
     model_archive: bool = False
     """``model_data`` is a ``model.tar.gz``, not a directory."""
     image: Text | None = None
@@ -85,6 +92,11 @@ class DeploymentFields(SequenceFields):
     """Machines that serve the model: ``ml.m5.large``. Needed, but for ``serverless``."""
     instance_count: Count = 1
     """Machines that serve the model."""
+    fallbacks: tuple[Text, ...] = Field(default=(), max_length=4)
+    """Further instance types, in order: SageMaker takes the next one where it has no capacity for
+    those before, also when it scales out."""
+    capacity_timeout_s: int | None = Field(default=None, ge=300, le=3600, strict=True)
+    """Seconds in which SageMaker must have found the machines, of all types together."""
     volume_kms_key: Text | None = None
     """KMS key that encrypts the machines' volumes."""
     startup_timeout_s: int | None = Field(default=None, ge=60, le=3600, strict=True)
@@ -121,6 +133,9 @@ class DeploymentFields(SequenceFields):
     shadow: bool = Field(default=False, strict=True)
     """With one of ``variants``: the new model answers nobody. It gets copies of that variant's
     requests: with a ``weight`` of 0.2 beside 1, of one in five."""
+    local: StandIn | None = None
+    """The program that serves on the embedded AWS in the place of the image's own: it answers
+    ``GET /ping`` and ``POST /invocations`` on the port in ``SAGEMAKER_BIND_TO_PORT``."""
     poll_interval_s: Seconds = 30
     """Seconds between two questions about the endpoint's status."""
     vpc: Vpc | None = None
@@ -147,7 +162,15 @@ class DeploymentFields(SequenceFields):
         """
         if self.framework is None:
             return "" if self.image is None else self.image
-        return self.framework.registry_path(context.region, self.deciding_type, serves=True)
+        first, *others = (
+            self.framework.registry_path(context.region, kind, serves=True)
+            for kind in (self.deciding_type, *self.fallbacks)
+        )
+        differing = [number for number, image in enumerate(others) if image != first]
+        if differing:
+            message = "needs another image than instance_type; give the stage an image for both"
+            raise PipelineError([Problem(f"fallbacks.{n}", message) for n in differing])
+        return first
 
     @property
     def deciding_type(self) -> Text | None:
@@ -165,13 +188,21 @@ class DeploymentFields(SequenceFields):
         asked = {
             "ContainerStartupHealthCheckTimeoutInSeconds": self.startup_timeout_s,
             "ModelDataDownloadTimeoutInSeconds": self.download_timeout_s,
+            "VariantInstanceProvisionTimeoutInSeconds": self.capacity_timeout_s,
         }
         return {
-            "InstanceType": self.instance_type,
+            **self._types(),
             "InitialInstanceCount": instances,
             **{name: seconds for name, seconds in asked.items() if seconds is not None},
             **routing,
         }
+
+    def _types(self) -> dict[str, Any]:
+        """Return the instance type, or the pools of several by their priority."""
+        if not self.fallbacks:
+            return {"InstanceType": self.instance_type}
+        types = enumerate((self.instance_type, *self.fallbacks), start=1)
+        return {"InstancePools": [{"InstanceType": kind, "Priority": n} for n, kind in types]}
 
     def specification(self, model: Tree) -> dict[str, Any]:
         """Return the ``Specification`` of the inference component, with a model."""

@@ -35,6 +35,14 @@ class Made:
         return self.stage.endpoint(self.context)
 
     @property
+    def component(self) -> Text:
+        """The name of the inference component, where the stage has one."""
+        own = self.stage.inference_component
+        if own is not None and own.name is not None:
+            return own.name
+        return self.context.name_prefix(self.stage.name).removesuffix("-")
+
+    @property
     def name(self) -> Expression[str]:
         """The name of the configuration and, but for several variants, of the model.
 
@@ -67,12 +75,15 @@ class Made:
 
     @property
     def prefix(self) -> str:
-        """The beginning of all such names: no two endpoints share it if they are known."""
-        prefix, endpoint = self.context.name_prefix(self.stage.name), self.endpoint
-        if not isinstance(endpoint, str):
+        """The beginning of all such names: no two endpoints, or components, share it if known."""
+        prefix, place = self.context.name_prefix(self.stage.name), self.endpoint
+        component = self.stage.inference_component
+        if not isinstance(place, str):
             return prefix
+        if component is not None and isinstance(component.name, str):
+            place = f"{place}/{component.name}"
         # As many characters as the names of stages leave room for.
-        return f"{prefix}{hashlib.sha256(endpoint.encode()).hexdigest()[:4]}-"
+        return f"{prefix}{hashlib.sha256(place.encode()).hexdigest()[:4]}-"
 
     def judging(self, kind: str) -> Judging | None:
         """Return the script that judges answers, if there is one; ``kind``: ``trial``, ``check``.
@@ -151,7 +162,9 @@ class Made:
         if component is None:
             return self._config_request("").request
         extra = self.stage.extra_request
-        asked = {**self.stage.specification(""), "CopyCount": component.copies}
+        asked = self.stage.specification("")
+        if component.autoscaling is None:
+            asked["CopyCount"] = component.copies
         # How it is updated is no property of the component.
         updated = {
             k: v for k, v in extra.UpdateInferenceComponent.items() if k != "DeploymentConfig"

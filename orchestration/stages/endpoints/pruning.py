@@ -1,4 +1,4 @@
-"""Removal of models and configurations that earlier deployments have left."""
+"""Removal of models, and of configurations, that earlier deployments have left."""
 
 from __future__ import annotations
 
@@ -33,12 +33,11 @@ from orchestration.stages.endpoints.making import Made
 _AT_A_TIME: Final = 100
 _GONE: Final = ErrorPattern("ValidationException", "Could not find")
 _NO_ALARM: Final = ErrorPattern("ResourceNotFound")
-_NAME: Final = "EndpointConfigName"
 
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """The steps that delete all but the newest models of an endpoint.
+    """The steps that delete all but the newest models of an endpoint or a component.
 
     What serves stays, and what served before this run: a rollback needs both.
     """
@@ -46,11 +45,13 @@ class Pruning:
     made: Made
     keep: int
     alarms: tuple[str, ...]
-    """The ends of the names of the alarms that belong to a configuration."""
+    """The ends of the names of the alarms that belong to each."""
+    nouns: tuple[str, ...] = ("EndpointConfig", "Model")
+    """The kinds that have one name, of which the first is listed."""
 
     def steps(self, after: tuple[str, ...]) -> tuple[Step, ...]:
         """Return a listing of the newest, and the deletion of those behind it."""
-        stage = self.made.stage.name
+        stage, listed = self.made.stage.name, f"{self.nouns[0].removeprefix('Endpoint').lower()}s"
         newest = Call(
             name=f"{stage}.newest",
             operation=self._listed({"MaxResults": self.keep}),
@@ -62,16 +63,19 @@ class Pruning:
             name=f"{stage}.older",
             operation=self._listed({"MaxResults": _AT_A_TIME, "NextToken": rest}),
             outputs={
-                "configs": Output(
-                    ("EndpointConfigs",), kind="list", columns=(_NAME,), texts=(_NAME,)
+                listed: Output(
+                    (f"{self.nouns[0]}s",),
+                    kind="list",
+                    columns=(self._field,),
+                    texts=(self._field,),
                 )
             },
         )
         each = ForEach(
             name=f"{stage}.pruned",
-            items=Result(older.name, "configs"),
+            items=Result(older.name, listed),
             body=Graph((self._unless_needed(),)),
-            collect={"name": _item()},
+            collect={"name": self._item},
             max_concurrency=1,
             at_most=_AT_A_TIME,
         )
@@ -90,17 +94,17 @@ class Pruning:
             "SortOrder": "Descending",
             **part,
         }
-        return Operation("sagemaker", "ListEndpointConfigs", request)
+        return Operation("sagemaker", f"List{self.nouns[0]}s", request)
 
     def _unless_needed(self) -> Choose:
         stage = self.made.stage.name
         # No name has a slash: so a name that holds the prefix in its middle is another's.
-        is_own = apply(Function.CONTAINS, join("/", _item()), f"/{self.made.prefix}")
+        is_own = apply(Function.CONTAINS, join("/", self._item), f"/{self.made.prefix}")
         condition = All(
             (
                 Compare("eq", is_own, True),
-                Compare("ne", _item(), self.made.name),
-                Compare("ne", _item(), Result(f"{stage}.look", "config")),
+                Compare("ne", self._item, self.made.name),
+                Compare("ne", self._item, Result(f"{stage}.look", "config")),
             )
         )
         return Choose(
@@ -117,7 +121,7 @@ class Pruning:
             names: list[Tree] = [join(self._own(), f"-{made}")]
             operation = Operation("cloudwatch", "DeleteAlarms", {"AlarmNames": names})
             calls.append(_deletion(f"{stage}.delete_{made}", operation, _NO_ALARM, calls))
-        for noun in ("EndpointConfig", "Model"):
+        for noun in self.nouns:
             operation = Operation("sagemaker", f"Delete{noun}", {f"{noun}Name": self._own()})
             calls.append(_deletion(f"{stage}.delete_{noun.lower()}", operation, _GONE, calls))
         return tuple(calls)
@@ -125,11 +129,15 @@ class Pruning:
     def _own(self) -> Expression[str]:
         """The name again, in a form that tells the permission needed from one for all names."""
         prefix = self.made.prefix
-        return join(prefix, apply(Function.REMOVE_PREFIX, _item(), prefix))
+        return join(prefix, apply(Function.REMOVE_PREFIX, self._item, prefix))
 
+    @property
+    def _field(self) -> str:
+        return f"{self.nouns[0]}Name"
 
-def _item() -> Field:
-    return Field(Item(), _NAME)
+    @property
+    def _item(self) -> Field:
+        return Field(Item(), self._field)
 
 
 def _deletion(name: str, operation: Operation, gone: ErrorPattern, before: list[Call]) -> Call:

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from orchestration.errors import Problem
 from orchestration.expressions import Result
-from orchestration.stages.endpoints.fields import DeploymentFields
+from orchestration.stages.endpoints.fields import TYPES, DeploymentFields
 from orchestration.stages.endpoints.updates import EndpointUpdate
+from orchestration.stages.hosting.variants import OtherVariant
 from orchestration.stages.values import Text
 
 _NOT_OF_A_SHADOW: Final = {
@@ -86,7 +87,11 @@ def _shadowed(stage: DeploymentFields) -> Iterator[Problem]:
         if own_weight(stage) > other.weight:
             message = f"a shadow gets at most all requests of {name}: expected at most"
             yield Problem("weight", f"{message} {other.weight:g}, got {own_weight(stage):g}")
-    kinds = [stage.instance_type, *(each.instance_type for each in stage.variants.values())]
+    kinds = [
+        stage.instance_type,
+        *stage.fallbacks,
+        *(each.instance_type for each in stage.variants.values()),
+    ]
     if any(isinstance(kind, str) and kind.startswith("ml.inf1.") for kind in kinds):
         yield Problem("instance_type", "SageMaker makes no shadows on Inf1 instances; change it")
     if stage.update is not None:
@@ -139,14 +144,22 @@ def others(stage: DeploymentFields) -> list[dict[str, Any]]:
         {
             "VariantName": name,
             "ModelName": model_of(stage, name),
-            **stage.machines(
-                stage.instance_count if each.instance_count is None else each.instance_count
-            ),
-            **({} if each.instance_type is None else {"InstanceType": each.instance_type}),
+            **_machines(stage, each),
             "InitialVariantWeight": each.weight,
         }
         for name, each in stage.variants.items()
     ]
+
+
+def _machines(stage: DeploymentFields, other: OtherVariant) -> dict[str, Any]:
+    """Return the machines of another variant: one instance type of its own, or the stage's."""
+    count = stage.instance_count if other.instance_count is None else other.instance_count
+    machines = stage.machines(count)
+    if other.instance_type is None:
+        return machines
+    return {"InstanceType": other.instance_type} | {
+        name: value for name, value in machines.items() if name not in TYPES
+    }
 
 
 def kept(stage: DeploymentFields) -> list[tuple[int, str]]:

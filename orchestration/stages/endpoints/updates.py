@@ -12,7 +12,9 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field
 
 from orchestration.errors import Problem
-from orchestration.expressions import Tree
+from orchestration.expressions import All, Compare, Function, Tree, apply, join
+from orchestration.graph import Require
+from orchestration.refs import Expression
 from orchestration.stages.endpoints.cases import Trial, as_trial
 from orchestration.stages.values import Count, Model, Seconds, Text
 
@@ -132,6 +134,26 @@ class EndpointUpdate(Model):
                 f"the update waits {waits_s} s in all, and may take {min(timeout_s, _LONGEST_S)} "
                 "s; bake for less, or raise timeout_s",
             )
+
+    def possible(self, step: str, moved: Count, after: tuple[str, ...]) -> tuple[Require, ...]:
+        """Require that a number of instances which only a run knows can change over in parts."""
+        if self.traffic == "all_at_once" or not isinstance(moved, Expression):
+            return ()
+        least, most, words = 2, 0, ""
+        if self.instances is not None:
+            least, most = 2 * self.instances, 100 * self.instances // _SHARES[self.traffic]
+            words = f" and at most {most}"
+        bounds = [Compare("ge", moved, least), *([Compare("le", moved, most)] if most else [])]
+        part = f"{self.instances} at a time" if self.instances else "in parts"
+        needed = f"{self.traffic} traffic, {part}, needs at least {least}{words} instances, got "
+        required = Require(
+            name=step,
+            condition=All(tuple(bounds)),
+            error="UpdateNotPossible",
+            cause=join(needed, apply(Function.TEXT, moved)),
+            after=after,
+        )
+        return (required,)
 
     def waits_s(self, instances: Count) -> int:
         """Return the seconds in which the traffic only waits."""

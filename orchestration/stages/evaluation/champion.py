@@ -72,7 +72,7 @@ class Looking:
     def _look(self) -> Call:
         group = self.champion.package_group
         if group is not None:
-            return latest_approved(f"{self.choice}.look", group)
+            return latest_approved(f"{self.choice}.look", group, self.champion.registry_role)
         request = {"EndpointName": self.champion.endpoint}
         return Call(
             name=f"{self.choice}.look",
@@ -123,9 +123,10 @@ class Looking:
 
     def _of_package(self, version: Result) -> Call:
         own = ("InferenceSpecification", "Containers", self.champion.container - 1)
+        request, role = {"ModelPackageName": version}, self.champion.registry_role
         return self._description(
             f"{self.choice}.package",
-            Operation("sagemaker", "DescribeModelPackage", {"ModelPackageName": version}),
+            Operation("sagemaker", "DescribeModelPackage", request, assumes=role),
             {
                 name: Output((*own, *place), kind="string", default=None)
                 for name, place in _PLACES.items()

@@ -12,7 +12,8 @@ from orchestration.refs import Expression
 from orchestration.stages.evaluation import tuned
 from orchestration.stages.evaluation.fields import METRIC, EvaluationFields
 from orchestration.stages.evaluation.outputs import BEST
-from orchestration.stages.stage import Fragment, Gate
+from orchestration.stages.processing.gate import gate
+from orchestration.stages.stage import Fragment
 
 CONSTRAINT_NOT_MET: Final = "ConstraintNotMet"
 """The error of a run in which nothing keeps the bounds of all metrics."""
@@ -37,7 +38,7 @@ def fragment(
     """Return the stage as steps, with its gate; ``outputs`` are those that are no metrics."""
     metric, threshold = choice.values[METRIC], stage.threshold
     gates: tuple[Step, ...] = ()
-    if threshold is not None and not stage.stops:
+    if threshold is not None and stage.miss == "fail":
         what = f"{stage.metric} of stage {stage.name}"
         if stage.several:
             what = f"the best {stage.noun}'s {stage.metric}"
@@ -54,7 +55,7 @@ def fragment(
             "passed": True if passed is None else passed,
             **{f"{BEST}{name}": choice.values[stage.column(name)] for name in stage.metrics},
         },
-        gate=None if passed is None else Gate(passed, "stop" if stage.stops else "fail"),
+        gate=None if passed is None else gate(passed, stage.miss),
     )
 
 
@@ -63,7 +64,7 @@ def _reached(stage: EvaluationFields, metric: Tree) -> tuple[Expression[bool], .
     if stage.threshold is None:
         return ()
     threshold = stage.threshold.model_copy(update={"value": stage.bound(stage.threshold.value)})
-    return (threshold.gate(metric, stage.direction).condition,)
+    return (threshold.reached(metric, stage.direction),)
 
 
 def _all(conditions: Sequence[Expression[bool]]) -> Expression[bool] | None:
@@ -80,7 +81,7 @@ class Many:
     def choice(self) -> Choice:
         """Return the best, and what fails a run in which there is none."""
         stage, finite = self.stage, self._finite()
-        if stage.bounded() and stage.stops:
+        if stage.bounded() and stage.miss != "fail":
             chosen = self._chosen(finite.name)
             results: dict[str, Tree] = {n: Result(chosen.name, n) for n in self._columns}
             passed = Compare("eq", Result(chosen.name, "passed"), True)
@@ -166,7 +167,7 @@ def single(stage: EvaluationFields, values: Mapping[str, Tree], after: str) -> C
     ]
     kept = tuple(Compare(op, value, stage.bound(bound)) for _, value, (op, _, bound) in bounds)
     reached = _reached(stage, values[METRIC])
-    if stage.stops or not bounds:
+    if stage.miss != "fail" or not bounds:
         return Choice((), values, _all((*kept, *reached)), after)
     cause: list[str | Expression[object]] = [f"stage {stage.name}: "]
     for number, (name, value, (_, words, bound)) in enumerate(bounds):

@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 
 from orchestration.errors import Problem
 from orchestration.stages.processing.gate import Direction
+from orchestration.stages.registry.versions import role_problems
 from orchestration.stages.values import Gibibytes, Model, Seconds, Text
 
 RecordedFile: TypeAlias = Annotated[
@@ -77,7 +78,7 @@ class CheckpointSelection(Model):
     """Their names, ``*`` standing for any text: ``epoch-*0``."""
     every: int = Field(default=1, ge=1, le=1000)
     """One in so many, counted from the last one, which is always among them."""
-    last: int | None = Field(default=None, ge=1, le=800)
+    last: int | None = Field(default=None, ge=1, le=1000)
     """The most; of these so many, the last ones."""
     best: RecordedBest | None = None
     """Of these, the best by what training has written into each."""
@@ -96,6 +97,8 @@ class Champion(Model):
     """The endpoint that serves it; its first variant counts."""
     package_group: Text | None = None
     """Instead: the group of the model registry whose latest approved version it is."""
+    registry_role: Text | None = None
+    """ARN of a role of the group's account that is assumed to read the group and its versions."""
     container: int = Field(default=1, ge=1, le=15, strict=True)
     """The position of its model's own container, behind those of a ``preprocessing``."""
     margin: float = Field(default=0, ge=0)
@@ -111,6 +114,9 @@ class Champion(Model):
         """Yield the error of a champion that is named twice, or not at all."""
         if (self.endpoint is None) == (self.package_group is None):
             yield Problem("endpoint", "is needed; or a package_group, not both")
+        yield from role_problems(self.registry_role, self.package_group)
+        if self.registry_role is not None and self.package_group is None:
+            yield Problem("registry_role", "only a package_group is read; remove this")
 
 
 class EvaluationReport(Model):

@@ -18,7 +18,7 @@ from orchestration.stages.evaluation.comparing import (
     EvaluationSlices,
     RecordedFile,
 )
-from orchestration.stages.processing.gate import Direction, Threshold
+from orchestration.stages.processing.gate import Direction, Miss, Threshold
 from orchestration.stages.stage import Context, Stage
 from orchestration.stages.training.container import Framework
 from orchestration.stages.values import (
@@ -82,9 +82,9 @@ class EvaluationFields(Stage):
     """The evaluation script and what it imports."""
     arguments: tuple[Text, ...] = Field(default=(), max_length=90)
     """Further arguments of the script."""
-    max_checkpoints: int = Field(default=100, ge=1, le=800)
+    max_checkpoints: int = Field(default=100, ge=1, le=1000)
     """Most checkpoints to evaluate; with more, the stage fails before it starts a job. Each one may
-    write 25 of the 25,000 events that Step Functions allows an execution: more than 500 need a
+    write 21 of the 25,000 events that Step Functions allows an execution: more than 500 need a
     ``report``."""
     instance_type: Text | None = None
     """Machines of each job: ``ml.g5.xlarge``."""
@@ -107,7 +107,7 @@ class EvaluationFields(Stage):
     """Further metrics with their bounds: ``{latency_ms: {maximum: 40}}``. The best is the best of
     those that keep all bounds; an entry with the name of ``metric`` gives that one a path or
     bounds."""
-    on_miss: Literal["fail", "stop"] | None = None
+    on_miss: Miss | None = None
     """The outcome of a run whose bounds are not kept, as in ``threshold``; a threshold says it for
     both, and by default it is ``fail``."""
     slices: dict[Name, EvaluationSlices] = Field(default={}, max_length=10)
@@ -148,10 +148,10 @@ class EvaluationFields(Stage):
         return "checkpoint" if self.subject == "checkpoints" else "model"
 
     @property
-    def stops(self) -> bool:
-        """True if a miss ends the run well."""
+    def miss(self) -> Miss:
+        """The consequence of a threshold or bound that is missed, and of nothing to evaluate."""
         miss = self.on_miss if self.threshold is None else self.threshold.on_miss
-        return miss == "stop"
+        return miss or "fail"
 
     @property
     def decided_by_job(self) -> bool:

@@ -159,18 +159,30 @@ def _metric(name: str, metric: EvaluationMetric) -> Iterator[Problem]:
 
 def read_by(stage: EvaluationFields, readers: Sequence[Stage]) -> Iterator[Problem]:
     """Yield the readers of the best model that would take one that has lost."""
-    if stage.champion is None or stage.champion.on_kept == "stop":
-        return
-    for reader in readers:
-        read = {
-            n.output for _, n in reader.references() if isinstance(n, Ref) and n.stage == stage.name
-        }
-        if reader.when is None and not read.isdisjoint(_MODELS):
-            way_out = f"give it when: {{equal: [{{ref: {stage.name}.outcome}}, promoted]}}"
-            message = (
-                f"stage {reader.name!r} takes the best also where the champion is kept; {way_out}"
-            )
-            yield Problem("champion.on_kept", message)
+    champion = stage.champion
+    goes_on = {
+        "champion.on_kept": champion is not None and champion.on_kept == "go_on",
+        "on_miss" if stage.threshold is None else "threshold.on_miss": stage.miss == "go_on",
+    }
+    lost = {"champion.on_kept": "the champion is kept"}
+    for field in [field for field, is_said in goes_on.items() if is_said]:
+        for reader in readers:
+            read = {
+                each.output
+                for _, each in reader.references()
+                if isinstance(each, Ref) and each.stage == stage.name
+            }
+            if reader.when is None and not read.isdisjoint(_MODELS):
+                where = lost.get(field, "it misses a bound, or there is none")
+                way_out = f"give it when: {_promoted(stage)}"
+                message = f"stage {reader.name!r} takes the best also where {where}; {way_out}"
+                yield Problem(field, message)
+
+
+def _promoted(stage: EvaluationFields) -> str:
+    if stage.decided_by_job:
+        return f"{{equal: [{{ref: {stage.name}.outcome}}, promoted]}}"
+    return f"{{ref: {stage.name}.passed}}"
 
 
 def beside(stage: EvaluationFields, stages: Mapping[str, Stage]) -> Iterator[Problem]:

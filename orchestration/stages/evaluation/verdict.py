@@ -13,6 +13,7 @@ from orchestration.expressions import (
     Compare,
     Function,
     Json,
+    Not,
     Result,
     Tree,
     apply,
@@ -35,6 +36,7 @@ from orchestration.stages.evaluation.comparing import Bounds, EvaluationReport
 from orchestration.stages.evaluation.fields import EvaluationFields
 from orchestration.stages.evaluation.jobs import REPORTS, second_name
 from orchestration.stages.evaluation.outputs import BEST
+from orchestration.stages.processing.gate import gate
 from orchestration.stages.processing.request import INPUT, OUTPUT, Job, read, written
 from orchestration.stages.registry.versions import permissions
 from orchestration.stages.stage import Context, Fragment, Gate
@@ -58,7 +60,7 @@ _MISSES: Final[Mapping[str, tuple[str, str]]] = {
     "bounds_missed": ("constraints", "ConstraintNotMet"),
     "below_threshold": ("gate", "BelowThreshold"),
 }
-"""Outcomes that fail a run unless it says ``on_miss: stop``."""
+"""Outcomes that fail a run unless it says ``on_miss: stop`` or ``go_on``."""
 _FIGURES: Final[Mapping[str, str]] = {
     "champion": "champion",
     "champion_metric": "champion_metric",
@@ -116,7 +118,7 @@ class Deciding:
                 "outcome": outcome,
                 "explanation": Result(verdict, "explanation"),
                 **figures,
-                "report": join(self._place(VERDICT), "/report.html"),
+                "report": self._page,
                 "report_data": join(self._place(VERDICT), "/report.json"),
             },
             gate=self._gate(outcome, passed),
@@ -125,18 +127,24 @@ class Deciding:
 
     def _needs(self) -> tuple[Permission, ...]:
         """Return what a champion's group of another account asks of whoever looks at it."""
-        group = None if self.stage.champion is None else self.stage.champion.package_group
-        return () if group is None else permissions(group, *_OF_CHAMPION)
+        champion = self.stage.champion
+        if champion is None or champion.package_group is None or champion.registry_role is not None:
+            return ()
+        return permissions(champion.package_group, *_OF_CHAMPION)
 
     def _gate(self, outcome: Result, passed: Expression[bool]) -> Gate | None:
         """Return the gate of what depends on the stage, unless every outcome may go on."""
-        champion = self.stage.champion
+        champion, miss = self.stage.champion, self.stage.miss
         if champion is None:
-            return Gate(passed, "stop" if self.stage.stops else "fail")
-        if champion.on_kept == "stop":
-            return Gate(passed, "stop")
+            return gate(passed, miss)
         kept = Compare("eq", outcome, _KEPT)
-        return Gate(Any((passed, kept)), "stop") if self.stage.stops else None
+        if champion.on_kept == "go_on":
+            return Gate(Any((passed, kept)), "stop") if miss == "stop" else None
+        return Gate(Not(kept) if miss == "go_on" else passed, "stop")
+
+    @property
+    def _page(self) -> Expression[str]:
+        return join(self._place(VERDICT), "/report.html")
 
     def _place(self, *below: str) -> Expression[str]:
         return self.context.location(self.stage.name, *below)
@@ -241,7 +249,7 @@ class Deciding:
     def _failures(self, verdict: str) -> Iterator[Require]:
         """Yield the requirements of a run that an outcome fails."""
         stage, before = self.stage, verdict
-        failures = dict(_FAILURES) if stage.stops else {**_FAILURES, **_MISSES}
+        failures = dict(_FAILURES) if stage.miss != "fail" else {**_FAILURES, **_MISSES}
         if stage.champion is None:
             del failures["champion_not_evaluated"]
         if stage.subject != "checkpoints":
@@ -255,7 +263,10 @@ class Deciding:
                 name=f"{stage.name}.{name}",
                 condition=Compare("ne", Result(verdict, "outcome"), outcome),
                 error=error,
-                cause=join(f"stage {stage.name}: ", Result(verdict, "explanation")),
+                cause=join(
+                    *(f"stage {stage.name}: ", Result(verdict, "explanation")),
+                    *("; the page about it is ", self._page),
+                ),
                 after=(before,),
             )
             before = required.name

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from orchestration.errors import Problem
+from orchestration.stages.hosting.copies import CopyScaling
 from orchestration.stages.values import Model, Text
 
 
@@ -49,11 +50,15 @@ class InferenceComponent(Model):
     """Processor cores of each copy."""
     accelerators: int | None = Field(default=None, ge=1, strict=True)
     """GPUs or Neuron devices of each copy."""
+    autoscaling: CopyScaling | None = None
+    """Let the number of copies follow the load; ``copies`` is that of a new component."""
     managed_instances: ManagedInstances | None = None
     """Let SageMaker adapt the number of instances of a new endpoint to the copies on it."""
 
     def problems(self, instances: object) -> Iterator[Problem]:
         """Yield bounds that exclude each other, or the instances that a new endpoint has."""
+        if self.autoscaling is not None:
+            yield from self.autoscaling.problems(self.copies)
         managed = self.managed_instances
         if managed is None:
             return

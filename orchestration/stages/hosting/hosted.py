@@ -6,11 +6,9 @@ The component has the new model in the end, or the one that it had.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from orchestration.errors import Problem
 from orchestration.expressions import All, Compare, Result, Tree, join
 from orchestration.expressions import Any as Either
 from orchestration.graph import (
@@ -21,84 +19,25 @@ from orchestration.graph import (
     Fail,
     Graph,
     Operation,
-    Output,
     Recovery,
     Require,
     Step,
-    Until,
 )
 from orchestration.stages.endpoints.alarms import Watch
-from orchestration.stages.endpoints.fields import DeploymentFields
+from orchestration.stages.endpoints.cases import Case
+from orchestration.stages.endpoints.checking import Checking
 from orchestration.stages.endpoints.making import Made
 from orchestration.stages.endpoints.trials import Trying
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.hosting.components import InferenceComponent
+from orchestration.stages.hosting.restoring import CheckedComponent
 from orchestration.stages.hosting.shared import SharedEndpoint
+from orchestration.stages.hosting.states import GONE, NAME, UPDATING, ComponentStates
 from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, QUOTA
 from orchestration.stages.values import Text
 
-_NAME: Final = "InferenceComponentName"
-_GONE: Final = ErrorPattern("ValidationException", "Could not find inference component")
 # A deletion that was sent before, and whose response was lost.
 _DELETING: Final = ErrorPattern("ValidationException", "Cannot delete in-progress")
-_UPDATING: Final = ErrorPattern("ValidationException", "Cannot update in-progress")
-_STATE: Final = {
-    "status": Output(("InferenceComponentStatus",), kind="string", default="Absent"),
-    "config": Output(("Specification", "ModelName"), kind="string", default=""),
-    "endpoint": Output(("EndpointName",), kind="string", default=""),
-    "arn": Output(("InferenceComponentArn",), kind="string", default=""),
-    "reason": Output(("FailureReason",), kind="string", default=""),
-}
-_SHARED: Final = "is of the whole endpoint, which its components share; remove it"
-_ONE: Final = "a component has one container; remove it"
-_REFUSED: Final = {
-    "serverless": "a component is on instances; remove it",
-    "asynchronous": _SHARED,
-    "autoscaling": "the copies have a fixed number; give inference_component managed_instances",
-    "data_capture": _SHARED,
-    "variants": "the endpoint has one variant for all its components; remove it",
-    "preprocessing": _ONE,
-    "postprocessing": _ONE,
-}
-
-
-def problems(stage: DeploymentFields) -> Iterator[Problem]:
-    """Yield what does not go with an inference component."""
-    component, extra = stage.inference_component, stage.extra_request
-    if component is None:
-        for name in ("CreateInferenceComponent", "UpdateInferenceComponent"):
-            if getattr(extra, name):
-                yield Problem(f"extra_request.{name}", "needs inference_component; remove it")
-        return
-    if extra.UpdateEndpoint:
-        message = "an endpoint of components is never updated; remove it"
-        yield Problem("extra_request.UpdateEndpoint", message)
-    for name, reason in _REFUSED.items():
-        if getattr(stage, name):
-            yield Problem(name, reason)
-    yield from component.problems(stage.instance_count)
-    if stage.endpoint_name is None:
-        yield Problem("endpoint_name", "is needed: the endpoint that has room for the copies")
-    if stage.update is None:
-        yield Problem("update", "is needed with inference_component; give update: {}")
-        return
-    yield from _moved(stage.update)
-
-
-def _moved(update: EndpointUpdate) -> Iterator[Problem]:
-    if update.traffic not in ("all_at_once", "rolling"):
-        yield Problem("update.traffic", "a component is updated all_at_once or rolling")
-    elif update.traffic == "all_at_once" and update.alarms is not None:
-        yield Problem("update.alarms", "only a rolling update of a component is watched")
-    if update.alarms is not None and update.alarms.made:
-        yield Problem("update.alarms", "no alarms are made for a component; name those that exist")
-    for field in ("termination_wait_s", "keep"):
-        if getattr(update, field) != EndpointUpdate.model_fields[field].default:
-            yield Problem(f"update.{field}", "is of whole endpoints; remove it")
-    if update.while_busy == "refuse":
-        yield Problem("update.while_busy", "an update of a component is waited for; remove it")
-    if update.trial is not None and update.trial.after:
-        yield Problem("update.trial.after", "the cases are asked before; use smoke_test after it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,47 +57,52 @@ class Hosted:
     @property
     def name(self) -> Text:
         """The component's name."""
-        if self.component.name is not None:
-            return self.component.name
-        return self.made.context.name_prefix(self.made.stage.name).removesuffix("-")
+        return self.made.component
+
+    @property
+    def states(self) -> ComponentStates:
+        """Questions about the component's state."""
+        return ComponentStates(self.made, self.name, restorable=bool(self._cases))
+
+    @property
+    def _cases(self) -> tuple[Case, ...]:
+        """The cases that are asked after the update."""
+        trial = self.update.trial
+        return trial.cases if trial is not None and trial.after else ()
 
     def steps(self) -> tuple[Step, ...]:
         """Return the steps up to a component that serves the new model."""
         steps: list[Step] = list(() if self.watch is None else self.watch.usable())
         steps += self.made.found(_last(steps))
-        look = self._asked("look", _last(steps), Recovery(_GONE, _NOTHING))
-        steps += [look, self._usable(), self.made.model((self._step("usable"),))]
+        steps += [self.states.look(_last(steps)), self._usable()]
+        if self._cases:
+            steps.append(CheckedComponent(self.states).restorable(_last(steps)))
+        steps.append(self.made.model(_last(steps)))
         if self.update.trial:
             steps.append(Trying(self.made, self.update.trial.cases).choice(_last(steps)))
+        for call in self._alarms():
+            steps.append(replace(call, after=_last(steps)))
         # Last, so that a model which does not pass leaves no new endpoint, which costs.
         steps += self.endpoint.steps(_last(steps))
         steps.append(self._apply(_last(steps)))
-        settled = self._asked("settled", _last(steps))
+        settled = self.states.settled("settled", _last(steps))
         steps += [settled, self._failed(), self._in_service()]
-        if self.watch is not None:
-            return (*steps, self.watch.rolled_back(settled.name, _last(steps)))
-        return (*steps, self._verified())
+        if self.watch is None:
+            steps.append(self._verified())
+        else:
+            steps.append(self.watch.recovered(settled.name, _last(steps)))
+        if self._cases:
+            check = Checking(self.made, self._cases, CheckedComponent(self.states))
+            steps += check.steps(_last(steps))
+        return tuple(steps)
+
+    def _alarms(self) -> tuple[Call, ...]:
+        """Make the alarms, let them forget what they saw, and ask since when they are so."""
+        watch = self.watch
+        return () if watch is None else (*watch.made(), *watch.reset(), watch.began())
 
     def _step(self, name: str) -> str:
         return f"{self.made.stage.name}.{name}"
-
-    def _asked(self, step: str, after: tuple[str, ...], *recoveries: Recovery) -> Call:
-        """Wait until nothing changes the component, and say what it has."""
-        poll = Operation("sagemaker", "DescribeInferenceComponent", {_NAME: self.name})
-        until = Until(
-            poll=poll,
-            status=("InferenceComponentStatus",),
-            success=frozenset(["InService", "Failed"]),
-            failure=frozenset(),
-            interval_s=self.made.stage.poll_interval_s,
-            timeout_s=self.made.stage.settling_s,
-            # One that is being deleted is absent in the end; what was just applied never is.
-            gone=_GONE if recoveries else None,
-            outputs=_STATE,
-        )
-        return Call(
-            name=self._step(step), operation=poll, until=until, recoveries=recoveries, after=after
-        )
 
     def _usable(self) -> Require:
         status, endpoint = (Result(self._step("look"), output) for output in ("status", "endpoint"))
@@ -179,7 +123,7 @@ class Hosted:
         )
 
     def _apply(self, after: tuple[str, ...]) -> Choose:
-        named, extra = {_NAME: self.name}, self.made.stage.extra_request
+        named, extra = {NAME: self.name}, self.made.stage.extra_request
         asked: dict[str, Tree] = {
             "Specification": self.made.stage.specification(self.made.name),
             "RuntimeConfig": {"CopyCount": self.component.copies},
@@ -200,6 +144,9 @@ class Hosted:
             failure=QUOTA,
             retry=MODEL_VISIBLE_LATER,
         )
+        if self.component.autoscaling is not None:
+            # Copies that the load has added since serve on.
+            del asked["RuntimeConfig"]
         rolling = self.update.traffic == "rolling"
         alarms = [] if self.watch is None else self.watch.names
         config = self.update.request(alarms, self.made.stage.update_s) if rolling else {}
@@ -209,7 +156,7 @@ class Hosted:
                 "UpdateInferenceComponent",
                 {**named, **asked, **({"DeploymentConfig": _of_copies(config)} if config else {})},
             ),
-            adopt=Adopt(exists=_UPDATING),
+            adopt=Adopt(exists=UPDATING),
             failure=QUOTA,
             retry=MODEL_VISIBLE_LATER,
         )
@@ -234,8 +181,8 @@ class Hosted:
         """
         deleted = Call(
             name=self._step("deleted"),
-            operation=Operation("sagemaker", "DeleteInferenceComponent", {_NAME: self.name}),
-            recoveries=(Recovery(_GONE, {}), Recovery(_DELETING, {})),
+            operation=Operation("sagemaker", "DeleteInferenceComponent", {NAME: self.name}),
+            recoveries=(Recovery(GONE, {}), Recovery(_DELETING, {})),
         )
         fail = Fail(
             name=self._step("not_started"),
@@ -277,9 +224,6 @@ class Hosted:
             cause=join("it serves ", config, " instead of ", self.made.name, ": ", reason),
             after=(self._step("in_service"),),
         )
-
-
-_NOTHING: Final = {"status": "Absent", "config": "", "endpoint": "", "arn": "", "reason": ""}
 
 
 def _of_copies(config: dict[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from orchestration.graph import (
     Until,
 )
 from orchestration.stages.endpoints import identity
+from orchestration.stages.endpoints.fields import TYPES
 from orchestration.stages.endpoints.making import VARIANT, Made
 from orchestration.stages.endpoints.states import ABSENT, SERVED_VARIANT
 from orchestration.stages.hosting.components import InferenceComponent
@@ -35,7 +36,12 @@ _STATE: Final = {
     "config": Output(("EndpointConfigName",), kind="string"),
     "variant": SERVED_VARIANT,
 }
-_MACHINES: Final = ("InstanceType", "InitialInstanceCount", "RoutingConfig")
+_MACHINES: Final = (
+    *TYPES,
+    "InitialInstanceCount",
+    "VariantInstanceProvisionTimeoutInSeconds",
+    "RoutingConfig",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from orchestration.refs import Expression
 from orchestration.stages.options.topics import TopicArns
 from orchestration.stages.values import Model
 
-_ROLE: Final = r"^arn:aws(-[a-z]+)*:iam::\d{12}:role/[\w+=,.@/-]{1,576}$"
+ROLE: Final = r"^arn:aws(-[a-z]+)*:iam::\d{12}:role/[\w+=,.@/-]{1,576}$"
+"""The ARN of a role of IAM."""
 
 
 def _role(value: object) -> str:
@@ -23,13 +24,13 @@ def _role(value: object) -> str:
             f"expected the ARN of a role, got {value!r}: the state machine gets its role when the "
             "pipeline is deployed, before any run has parameters"
         )
-    if not isinstance(value, str) or re.fullmatch(_ROLE, value) is None:
+    if not isinstance(value, str) or re.fullmatch(ROLE, value) is None:
         raise ValueError(f"expected arn:aws:iam::<account>:role/<name>, got {value!r}")
     return value
 
 
 RoleArn: TypeAlias = Annotated[
-    str, BeforeValidator(_role), WithJsonSchema({"type": "string", "pattern": _ROLE})
+    str, BeforeValidator(_role), WithJsonSchema({"type": "string", "pattern": ROLE})
 ]
 """The ARN of a role of IAM."""
 

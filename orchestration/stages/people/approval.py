@@ -24,7 +24,6 @@ from orchestration.expressions import Compare, Function, Result, Tree, apply, jo
 from orchestration.graph import (
     Adopt,
     Call,
-    ErrorPattern,
     Operation,
     Output,
     Person,
@@ -37,11 +36,11 @@ from orchestration.refs import Expression, Ref
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.people.places import ASKED, DECISIONS, QUESTION, STATE, TOKEN
 from orchestration.stages.stage import Context, Fragment, Gate, Stage
+from orchestration.stages.unchanged import WRITTEN_BEFORE
 from orchestration.stages.values import Model, Text
 
 REJECTED: Final = "Rejected"
 """The error of a run that a person has said no to."""
-_ASKED_BEFORE: Final = ErrorPattern("PreconditionFailed", "pre-conditions you specified")
 _POLL_S: Final = 15
 _LONGEST_SUBJECT: Final = 100
 """https://docs.aws.amazon.com/sns/latest/api/API_Publish.html"""
@@ -131,7 +130,7 @@ class Approval(Stage):
         return Call(
             name=f"{self.name}.ask",
             operation=Operation("s3", "PutObject", request),
-            adopt=Adopt(exists=_ASKED_BEFORE),
+            adopt=Adopt(exists=WRITTEN_BEFORE),
         )
 
     def _announced(self, notify: Announcement, context: Context) -> Call:

@@ -11,6 +11,13 @@ from orchestration.stages.stage import Gate
 from orchestration.stages.values import Model
 
 Direction = Literal["max", "min"]
+Miss = Literal["fail", "stop", "go_on"]
+"""The consequence of a bound that is missed."""
+
+
+def gate(passed: Expression[bool], miss: Miss) -> Gate | None:
+    """Return the gate of what depends on a stage, unless it decides by itself."""
+    return None if miss == "go_on" else Gate(passed, miss)
 
 
 class Threshold(Model):
@@ -18,14 +25,15 @@ class Threshold(Model):
 
     value: float
     """At least this where the direction is ``max``, at most this where it is ``min``."""
-    on_miss: Literal["fail", "stop"] = "fail"
+    on_miss: Miss = "fail"
     """``fail``: the run fails with ``BelowThreshold``. ``stop``: it ends well, and what depends on
-    the stage does not happen; the output ``passed`` says which it was."""
+    the stage does not happen; the output ``passed`` says which it was. ``go_on``: stages say
+    themselves, in ``when``, whether they are for a miss."""
 
-    def gate(self, measured: Tree, direction: Direction) -> Gate:
-        """Return the gate that a measured number has to pass."""
+    def reached(self, measured: Tree, direction: Direction) -> Expression[bool]:
+        """Return the condition that a measured number has to meet."""
         op: Literal["ge", "le"] = "ge" if direction == "max" else "le"
-        return Gate(Compare(op, measured, self.value), self.on_miss)
+        return Compare(op, measured, self.value)
 
     def stopper(
         self, step: str, measured: Tree, direction: Direction, *, what: str, after: str
@@ -40,7 +48,7 @@ class Threshold(Model):
         )
         return Require(
             name=step,
-            condition=self.gate(measured, direction).condition,
+            condition=self.reached(measured, direction),
             error="BelowThreshold",
             cause=cause,
             after=(after,),

@@ -27,6 +27,7 @@ from orchestration.stages.processing.fields import (
     ProcessingResult,
     Report,
 )
+from orchestration.stages.processing.gate import gate
 from orchestration.stages.processing.request import Job
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.training.cluster import Candidate
@@ -174,7 +175,7 @@ class ProcessingJob(Stage):
         if threshold is None:
             return Fragment(steps=tuple(steps), outputs=outputs)
         measured = Result(read.name, threshold.number)
-        gate = threshold.gate(measured, threshold.direction)
+        passed = threshold.reached(measured, threshold.direction)
         if threshold.on_miss == "fail":
             steps.append(
                 threshold.stopper(
@@ -186,7 +187,9 @@ class ProcessingJob(Stage):
                 )
             )
         return Fragment(
-            steps=tuple(steps), outputs={**outputs, "passed": gate.condition}, gate=gate
+            steps=tuple(steps),
+            outputs={**outputs, "passed": passed},
+            gate=gate(passed, threshold.on_miss),
         )
 
     def _read(self, report: Report, step: str, context: Context) -> Read:

@@ -5,16 +5,19 @@ https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_UpdateModelPackage
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
 from typing_extensions import override
 
+from orchestration.errors import Problem
 from orchestration.expressions import Compare, Result
 from orchestration.graph import Call, Choose, Graph, Operation
 from orchestration.refs import Ref
 from orchestration.stages.outputs import Outputs, output
-from orchestration.stages.stage import Context, Fragment, Stage
+from orchestration.stages.registry.versions import role_problems
+from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.values import Text, Value
 
 APPROVED: Final = "Approved"
@@ -47,7 +50,14 @@ class ModelApproval(Stage):
     description: Text | None = None
     """The reason, kept with the version: ``{ref: sign_off.comment}``; 1,024 characters."""
 
+    registry_role: Text | None = None
+    """ARN of a role of the version's account that is assumed to decide, where that is another."""
+
     outputs: ClassVar[Outputs[ModelApprovalOutputs]] = Outputs(ModelApprovalOutputs)
+
+    @override
+    def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
+        yield from role_problems(self.registry_role)
 
     @override
     def lower(self, context: Context) -> Fragment:
@@ -76,5 +86,7 @@ class ModelApproval(Stage):
             request["ApprovalDescription"] = self.description
         return Call(
             name=f"{self.name}.{verb}",
-            operation=Operation("sagemaker", "UpdateModelPackage", request),
+            operation=Operation(
+                "sagemaker", "UpdateModelPackage", request, assumes=self.registry_role
+            ),
         )

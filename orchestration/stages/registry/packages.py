@@ -12,7 +12,7 @@ from orchestration.errors import Problem
 from orchestration.expressions import Compare, Result, Tree, join
 from orchestration.graph import Permission, Require, Step
 from orchestration.stages.endpoints.fields import DeploymentFields
-from orchestration.stages.registry.versions import latest_approved, permissions
+from orchestration.stages.registry.versions import latest_approved, permissions, role_problems
 from orchestration.stages.values import Text
 
 NO_APPROVED_MODEL: Final = "NoApprovedModel"
@@ -22,6 +22,8 @@ _ACTIONS: Final = (
     "sagemaker:DescribeModelPackage",
     "sagemaker:ListModelPackages",
 )
+_BY_ROLE: Final = _ACTIONS[:2]
+"""The actions of the pipeline's own role where the group is read as another."""
 _OF_FILES: Final = ("model_archive", "image", "framework", "source")
 _WAYS: Final = ("model_data", "model_package", "package_group")
 
@@ -33,6 +35,9 @@ def problems(stage: DeploymentFields) -> Iterator[Problem]:
         yield Problem("model_data", "is needed; or a model_package, or a package_group")
     for name in named[1:]:
         yield Problem(name, f"there is {named[0]} already; remove one of them")
+    yield from role_problems(stage.registry_role, stage.package_group)
+    if stage.registry_role is not None and stage.package_group is None:
+        yield Problem("registry_role", "only a package_group is read; remove this")
     if "model_data" in named:
         return
     for name in _OF_FILES:
@@ -55,7 +60,7 @@ def found(stage: DeploymentFields, after: tuple[str, ...]) -> tuple[Step, ...]:
     group = stage.package_group
     if group is None:
         return ()
-    look = latest_approved(_look(stage), group, after=after)
+    look = latest_approved(_look(stage), group, stage.registry_role, after=after)
     approved = Require(
         name=f"{stage.name}.approved",
         condition=Compare("ne", Result(look.name, "found"), ""),
@@ -74,7 +79,8 @@ def outputs(stage: DeploymentFields) -> dict[str, Tree]:
 def needs(stage: DeploymentFields) -> tuple[Permission, ...]:
     """Return what a group of another account asks of whoever deploys its versions."""
     group = stage.package_group
-    return () if group is None else permissions(group, *_ACTIONS)
+    actions = _ACTIONS if stage.registry_role is None else _BY_ROLE
+    return () if group is None else permissions(group, *actions)
 
 
 def _look(stage: DeploymentFields) -> str:

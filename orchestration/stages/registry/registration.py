@@ -39,7 +39,12 @@ from orchestration.refs import Expression, Ref
 from orchestration.stages.endpoints import identity
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.registry.decision import APPROVED, PENDING
-from orchestration.stages.registry.versions import MOST_LISTED, is_elsewhere, permissions
+from orchestration.stages.registry.versions import (
+    MOST_LISTED,
+    is_elsewhere,
+    permissions,
+    role_problems,
+)
 from orchestration.stages.serving.containers import SequenceFields
 from orchestration.stages.serving.model import ServedModel
 from orchestration.stages.stage import SAMPLE, Context, Fragment
@@ -99,6 +104,9 @@ class ModelRegistration(SequenceFields):
     package_group: Text
     """The model package group: its name, or its ARN where it belongs to another account (and must
     exist)."""
+    registry_role: Text | None = None
+    """ARN of a role of the group's account that is assumed to register, where the group's policy
+    does not let this account."""
     model_data: Text
     """S3 URI of a directory with the model's files (``evaluate.outputs.best_checkpoint``), or of a
     ``model.tar.gz`` (``model_archive: true``)."""
@@ -141,6 +149,7 @@ class ModelRegistration(SequenceFields):
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
         yield from s3_problem("model_data", self.model_data)
+        yield from role_problems(self.registry_role, self.package_group)
         yield from self.problems_of_sequence()
         if self.report is not None:
             yield from s3_problem("report", self.report)
@@ -173,7 +182,7 @@ class ModelRegistration(SequenceFields):
             "version": Result(settled.name, "version"),
             "status": Result(settled.name, "status"),
         }
-        needs = permissions(self.package_group, *_ACTIONS)
+        needs = permissions(self.package_group, *_ACTIONS) if self.registry_role is None else ()
         return Fragment(steps=(*before, made, settled), outputs=outputs, permissions=needs)
 
     def _found(self, listed: str) -> Require:
@@ -186,7 +195,7 @@ class ModelRegistration(SequenceFields):
 
     def _group(self, context: Context) -> tuple[Call, ...]:
         """Return the call that creates the group, unless it belongs to another account."""
-        if is_elsewhere(self.package_group):
+        if self.registry_role is not None or is_elsewhere(self.package_group):
             return ()
         # The group outlives every run: it has no tag of one.
         tags = [tag for tag in context.tag_list(self.name) if not _is_of_run(tag)]
@@ -265,7 +274,7 @@ class ModelRegistration(SequenceFields):
         }
         return Call(
             name=f"{self.name}.look",
-            operation=Operation("sagemaker", "ListModelPackages", request),
+            operation=self._as_role(Operation("sagemaker", "ListModelPackages", request)),
             outputs={
                 "versions": Output(
                     ("ModelPackageSummaryList",),
@@ -285,9 +294,11 @@ class ModelRegistration(SequenceFields):
         create = Call(
             name=f"{self.name}.create",
             # A token alone would not do: nobody says for how long it is remembered.
-            operation=self.extra_request.merged(
-                "CreateModelPackage",
-                {**request, _DESCRIPTION: words, "ClientToken": join("run-", mark)},
+            operation=self._as_role(
+                self.extra_request.merged(
+                    "CreateModelPackage",
+                    {**request, _DESCRIPTION: words, "ClientToken": join("run-", mark)},
+                )
             ),
             outputs={"arn": Output((_ARN,), kind="string")},
         )
@@ -300,9 +311,12 @@ class ModelRegistration(SequenceFields):
             absent={"arn": apply(Function.LISTED, own, _ARN)},
         )
 
+    def _as_role(self, operation: Operation) -> Operation:
+        return replace(operation, assumes=self.registry_role)
+
     def _settled(self, made: str) -> Call:
         package = {"ModelPackageName": Result(made, "arn")}
-        describe = Operation("sagemaker", "DescribeModelPackage", package)
+        describe = self._as_role(Operation("sagemaker", "DescribeModelPackage", package))
         return Call(
             name=f"{self.name}.settled",
             operation=describe,

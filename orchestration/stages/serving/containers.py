@@ -111,6 +111,8 @@ class SequenceFields(Stage):
             field = "preprocessing" if self.preprocessing else "postprocessing"
             message = f"{count} containers with the model's own; the most is {MOST}"
             yield Problem(field, message)
+        if count > 1 and getattr(self, "local", None) is not None:
+            yield Problem("local", "one program cannot stand in for several containers; remove it")
 
     def problems_of_model(self, extra: Mapping[str, object]) -> Iterator[Problem]:
         """Yield the field of ``extra`` that ``CreateModel`` refuses beside what the stage sets.

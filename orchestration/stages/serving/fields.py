@@ -11,7 +11,16 @@ from orchestration.graph import Operation
 from orchestration.stages.capacity import Hours
 from orchestration.stages.serving.containers import SequenceFields
 from orchestration.stages.stage import Context
-from orchestration.stages.values import Count, Extra, ExtraRequest, Model, Seconds, Text, Vpc
+from orchestration.stages.values import (
+    Count,
+    Extra,
+    ExtraRequest,
+    Model,
+    Seconds,
+    StandIn,
+    Text,
+    Vpc,
+)
 
 LARGEST_MB: Final = 100
 
@@ -93,6 +102,9 @@ class TransformFields(SequenceFields):
     wait_for_capacity_h: Hours | None = None
     """Hours, from the first request on, in which the machines are requested again and again where
     there is no capacity or quota. ``None``: they are requested once."""
+    local: StandIn | None = None
+    """The program that serves on the embedded AWS in the place of the image's own: it answers
+    ``GET /ping`` and ``POST /invocations`` on the port in ``SAGEMAKER_BIND_TO_PORT``."""
     poll_interval_s: Seconds = 30
     """Seconds between two questions about the job's status."""
     extra_request: TransformRequests = TransformRequests()

@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from orchestration.deploy.dags import Bucket, Folder, Placement, Store, contents, placement
+from orchestration.deploy.dags import (
+    Bucket,
+    FileChange,
+    Folder,
+    Placement,
+    Store,
+    contents,
+    placement,
+    warnings,
+)
 from orchestration.errors import DeployError
 from orchestration.local import EmbeddedAws
 
@@ -128,6 +137,9 @@ class Cut:
         self._count()
         self.inner.delete(name)
 
+    def called(self, name: str) -> Sequence[str]:
+        return self.inner.called(name)
+
     def _count(self) -> None:
         if self.left == 0:
             raise ConnectionError("cut off")
@@ -204,3 +216,60 @@ def test_a_file_with_dots_in_its_name_is_deployed_again(store: Store) -> None:
     placed(store, files)
     assert placed(store, files) is not None
     assert store.read("a/cases/a..b.json") == b"1"
+
+
+OTHER = {"b.yaml": b"name: b\nstages: {s: {kind: pause, duration_s: 1}}\n", "b.py": b"# a dag\n"}
+
+
+def test_of_a_renamed_pipeline_nothing_is_left(store: Store) -> None:
+    placement("b", OTHER, store).apply()
+    files = {"c.yaml": OTHER["b.yaml"].replace(b"name: b", b"name: c"), "c.py": OTHER["b.py"]}
+    [told] = warnings(placement("c", files, store), files)
+    assert "--renamed-from b" in told
+    assert warnings(placement("a", FILES, store), FILES) == ()
+    unknown, told = warnings(placement("c", files, store, renamed_from="bb"), files)
+    assert "nothing of pipeline bb is deployed here" in unknown
+    assert "--renamed-from b" in told
+    renamed = placement("c", files, store, renamed_from="b")
+    assert warnings(renamed, files) == ()
+    assert [change.summary for change in renamed.every_change] == [
+        *("create c/c.yaml", "create c/c.py"),
+        *("delete b/b.py", "delete b/b.yaml"),
+    ]
+
+    class CutOff(Exception):
+        pass
+
+    def cut(change: FileChange) -> None:
+        raise CutOff
+
+    for _ in renamed.every_change:
+        with pytest.raises(CutOff):
+            placement("c", files, store, renamed_from="b").apply(on_change=cut)
+    placement("c", files, store, renamed_from="b").apply()
+    assert store.read("b/b.yaml") is None
+    assert store.read("b/orchestration.json") is None
+    assert placement("c", files, store, renamed_from="b").every_change == ()
+    assert warnings(placement("c", files, store), files) == ()
+    with pytest.raises(DeployError, match="has this name now"):
+        placement("c", files, store, renamed_from="c")
+
+
+def test_an_earlier_name_that_is_another_pipelines_is_refused(store: Store) -> None:
+    placement("b", OTHER, store).apply()
+    another = {"c.yaml": b"name: c\nstages: {t: {kind: pause, duration_s: 2}}\n"}
+    with pytest.raises(DeployError, match="pipeline b shares no stage with this one"):
+        placement("c", another, store, renamed_from="b")
+
+
+def test_a_hint_stops_no_deployment(tmp_path: Path) -> None:
+    store = Folder(tmp_path)
+    (tmp_path / "a" / "orchestration.json").mkdir(parents=True)
+    listed = {"pipeline": "aa", "files": ["aa/aa.yaml"]}
+    store.write("aa/orchestration.json", json.dumps(listed).encode())
+    (tmp_path / "aa" / "aa.yaml").mkdir()
+    placement("ab", {"ab.yaml": b"name: ab\nstages: {1: {}, s: {}}\n"}, store).apply()
+    placement("b", OTHER, store).apply()
+    files = {"c.yaml": OTHER["b.yaml"].replace(b"name: b", b"name: c")}
+    [told] = warnings(placement("c", files, store), files)
+    assert "--renamed-from b" in told

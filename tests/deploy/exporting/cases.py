@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestration import DataStaging, Pipeline, S3Destination, Schedule, parameter
+from orchestration import DataStaging, Parameter, Pipeline, S3Destination, Schedule, parameter
 from tests.deploy import pipelines
 
 ACCOUNT, REGION = "123456789012", "us-east-1"
@@ -111,6 +111,26 @@ def batch(_: Path) -> Case:
     return Case(pipeline=pipeline, place=place)
 
 
+def datasync(_: Path) -> Case:
+    """A copy by DataSync, whose role a parameter names, and runs that are started by both."""
+    destination = S3Destination(copy_by="datasync", datasync_role=parameter("mover"))
+    staging = DataStaging(name="staging", source=parameter("data"), destination=destination)
+    role = f"role/synced-{REGION}-datasync"
+    pipeline = pipelines.copying(
+        name="synced",
+        stages=(staging,),
+        parameters={name: Parameter() for name in ("bucket", "data", "mover")},
+        schedule=NIGHTLY,
+        notify={"on_failure": {"sns_topic": TOPIC}},
+    )
+    mover = "arn:aws:iam::${AWS::AccountId}:role/synced-${AWS::Region}-datasync"
+    return Case(
+        pipeline=pipeline,
+        given={**GIVEN, "mover": mover},
+        values={**pipelines.PARAMETERS, "mover": f"arn:aws:iam::{ACCOUNT}:{role}"},
+    )
+
+
 def own_role(code: Path) -> Case:
     folder = pipelines.source_folder(code)
     pipeline = pipelines.digits(folder, name="own", schedule=EVERY)
@@ -136,6 +156,7 @@ CASES = (
     events,
     following,
     batch,
+    datasync,
     own_role,
     llm_fsx,
     pytest.param(lustre, marks=pytest.mark.thorough),

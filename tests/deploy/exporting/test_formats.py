@@ -19,7 +19,16 @@ from orchestration.deploy.exporting import cloudformation, export, terraform
 from orchestration.deploy.exporting.placeholders import Placeholders
 from orchestration.errors import DeployError
 from tests.deploy.exporting import resolving
-from tests.deploy.exporting.cases import CASES, GIVEN, batch, digits, events, following, llm_fsx
+from tests.deploy.exporting.cases import (
+    CASES,
+    GIVEN,
+    batch,
+    datasync,
+    digits,
+    events,
+    following,
+    llm_fsx,
+)
 from tests.deploy.exporting.conftest import Made, Make
 from tests.deploy.exporting.test_law import STACK
 from tests.deploy.pipelines import digits as whole
@@ -103,7 +112,7 @@ def lint(text: str) -> list[str]:
         digits,
         events,
         following,
-        *(pytest.param(m, marks=pytest.mark.thorough) for m in (batch, llm_fsx)),
+        *(pytest.param(m, marks=pytest.mark.thorough) for m in (batch, datasync, llm_fsx)),
     ],
 )
 def test_cfn_lint_finds_nothing(make: Make, made: Made) -> None:
@@ -283,9 +292,18 @@ def terraform_binary() -> str | None:
 
 
 @pytest.mark.skipif(terraform_binary() is None, reason="neither terraform nor tofu is installed")
-def test_terraform_reads_every_text_as_it_was(made: Made, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "make",
+    [
+        digits,
+        datasync,
+        events,
+        *(pytest.param(m, marks=pytest.mark.thorough) for m in (batch, following, llm_fsx)),
+    ],
+)
+def test_terraform_reads_every_text_as_it_was(make: Make, made: Made, tmp_path: Path) -> None:
     """Terraform itself evaluates the texts; what needs the provider is replaced by its value."""
-    configuration = json.loads(terraform.text(made(digits)[1]))
+    configuration = json.loads(terraform.text(made(make)[1]))
     known = resolving.terraform_known(configuration, STACK)
     resources = json.dumps(resolving.without_meta(configuration["resource"]))
     referring = re.sub(r"\$\{(aws_[^}]*)\}", r"${local.known[\"\1\"]}", resources)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestration import Pipeline
+from orchestration import DeployError, Pipeline
 from orchestration.deploy import desired
 from orchestration.deploy.account import Account
 from orchestration.deploy.identities import identities
@@ -43,6 +43,7 @@ def pipeline(stage: dict[str, Any]) -> Pipeline:
             "region": "us-east-1",
             "workspace": "s3://bucket/runs",
             "role": "arn:aws:iam::111122223333:role/SageMaker",
+            "parameters": {"registry": {}} if "parameter" in str(stage) else {},
             "stages": {"stage": stage},
         }
     )
@@ -80,6 +81,60 @@ def test_each_who_runs_it_has_a_note_for_the_owner() -> None:
         for each in identities(pipeline(DEPLOYMENT), OWN)
         for note in each.notes
         if GROUP in note
+    }
+    assert principals == {
+        "machine": "arn:aws:iam::111122223333:role/p-us-east-1-states",
+        "airflow": "arn:aws:iam::111122223333:root",
+    }
+
+
+ROLE = f"arn:aws:iam::{OWNER}:role/registry"
+BY_ROLE = {**DEPLOYMENT, "registry_role": ROLE}
+
+
+def test_a_role_that_is_assumed_gets_what_the_own_one_then_does_without() -> None:
+    wanted = desired(pipeline(BY_ROLE), OWN)
+    machine = wanted.role.policy["Statement"]
+    [assuming] = [each for each in machine if each["Action"] == ["sts:AssumeRole"]]
+    assert assuming["Resource"] == [ROLE]
+    assert not any("sagemaker:ListModelPackages" in each["Action"] for each in machine)
+    group, role = warnings(wanted)
+    [shared] = policy_in(group)["Statement"]
+    assert shared["Action"] == ["sagemaker:CreateModel", "sagemaker:DescribeModelPackage"]
+    trust, permissions = policies_in(role)
+    assert trust["Statement"][0]["Principal"] == {"AWS": wanted.machine.role_arn}
+    assert [(each["Action"], each["Resource"]) for each in permissions["Statement"]] == [
+        (["sagemaker:ListModelPackages"], [VERSIONS])
+    ]
+
+
+def policies_in(told: str) -> list[Any]:
+    """Return the trust policy of a role and its permissions, as its owner is told them."""
+    assert told.startswith(f"role registry of account {OWNER} is assumed")
+    decoder, found, rest = json.JSONDecoder(), [], told
+    while "{" in rest:
+        rest = rest[rest.index("{") :]
+        document, end = decoder.raw_decode(rest)
+        found.append(document)
+        rest = rest[end:]
+    return found
+
+
+def test_a_role_that_is_a_parameter_is_known_once_it_has_a_value() -> None:
+    made = pipeline({**DEPLOYMENT, "registry_role": {"parameter": "registry"}})
+    with pytest.raises(DeployError, match="parameter 'registry' has no value"):
+        desired(made, OWN)
+    assert [each.arn for each in desired(made, OWN, parameters={"registry": ROLE}).assumed] == [
+        ROLE
+    ]
+
+
+def test_each_who_runs_it_is_told_what_the_role_must_trust() -> None:
+    principals = {
+        each.who: policies_in(note)[0]["Statement"][0]["Principal"]["AWS"]
+        for each in identities(pipeline(BY_ROLE), OWN)
+        for note in each.notes
+        if note.startswith("role ")
     }
     assert principals == {
         "machine": "arn:aws:iam::111122223333:role/p-us-east-1-states",

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from orchestration.execution.clients import assumed, sign_with
 from orchestration.local import EmbeddedAws
 from orchestration.local.iam.needs import needs
 from orchestration.local.policies.evaluation import Need, allows
@@ -227,6 +229,100 @@ def test_an_execution_acts_as_its_role(enforcing: EmbeddedAws) -> None:
         enforcing.events(started)
     assert run["error"] == "S3.AccessDeniedException"
     assert "s3:PutObject on resource: arn:aws:s3:::bucket/one" in run["cause"]
+
+
+OWNER = "444455556666"
+ROLE = f"arn:aws:iam::{OWNER}:role/registry"
+MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:registry"
+
+
+@pytest.fixture(scope="module")
+def reader(enforcing: EmbeddedAws) -> str:
+    """The role that another account's trusts, for one machine, to list its model groups."""
+    made = role(enforcing, "reader", allow("sts:AssumeRole", ROLE))
+    trusted = {
+        "Effect": "Allow",
+        "Principal": {"AWS": made},
+        "Action": "sts:AssumeRole",
+        "Condition": {"StringEquals": {"sts:ExternalId": MACHINE}},
+    }
+    documents = [
+        json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+        for statement in (trusted, allow("sagemaker:ListModelPackages", "*"))
+    ]
+    iam = enforcing.client("iam", account=OWNER)
+    iam.create_role(RoleName="registry", AssumeRolePolicyDocument=documents[0])
+    iam.put_role_policy(RoleName="registry", PolicyName="own", PolicyDocument=documents[1])
+    theirs = enforcing.client("sagemaker", account=OWNER)
+    theirs.create_model_package_group(ModelPackageGroupName="prices")
+    return made
+
+
+def test_a_task_acts_as_the_role_of_another_account_that_it_may_assume(
+    enforcing: EmbeddedAws, reader: str
+) -> None:
+    idle = role(enforcing, "unauthorised", allow("s3:ListBucket", "*"))
+    state = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::aws-sdk:sagemaker:listModelPackages",
+        "Credentials": {"RoleArn": "{% $states.input.role %}"},
+        "Arguments": {"ModelPackageGroupName": "{% $states.input.group %}"},
+        "End": True,
+    }
+    machine = {"QueryLanguage": "JSONata", "StartAt": "List", "States": {"List": state}}
+    states = enforcing.client("stepfunctions")
+    made = states.create_state_machine(
+        name="registry", definition=json.dumps(machine), roleArn=reader
+    )["stateMachineArn"]
+    assert made == MACHINE
+
+    def run(assumed: str = ROLE) -> Any:
+        given = json.dumps({"role": assumed, "group": "prices"})
+        started = states.start_execution(stateMachineArn=made, input=given)["executionArn"]
+        while (run := states.describe_execution(executionArn=started))["status"] == "RUNNING":
+            enforcing.events(started)
+        return run
+
+    # The name of the group is that of the role's account.
+    assert json.loads(run()["output"]) == {"ModelPackageSummaryList": []}
+    missing = run(ROLE + "-s")
+    assert missing["error"] == "States.Permissions"
+    assert f"not authorized to perform: sts:AssumeRole on resource: {ROLE}-s" in missing["cause"]
+    states.update_state_machine(stateMachineArn=made, roleArn=idle)
+    refused = run()
+    assert refused["error"] == "States.Permissions"
+    assert "no identity-based policy allows the sts:AssumeRole action" in refused["cause"]
+
+
+def test_a_role_is_assumed_once_and_has_no_more_than_its_own_permissions(
+    enforcing: EmbeddedAws, reader: str
+) -> None:
+    def assuming(**more: str) -> Any:
+        asked = {"RoleArn": ROLE, "RoleSessionName": "test", **more}
+        return enforcing.acting_as(reader).client("sts").assume_role(**asked)
+
+    assert refusal(assuming)[0] == "AccessDenied"
+    assert assuming(ExternalId=MACHINE)["AssumedRoleUser"]["Arn"].startswith(
+        f"arn:aws:sts::{OWNER}:"
+    )
+    sts = enforcing.client("sts", account=OWNER, config=Config(user_agent_extra="counted"))
+    sagemaker = enforcing.client("sagemaker", config=Config())
+    sign_with(sagemaker, assumed(sts, ROLE))
+    for _ in range(2):
+        listed = sagemaker.list_model_packages(ModelPackageGroupName="prices")
+        assert listed["ModelPackageSummaryList"] == []
+    code, message = refusal(sagemaker.delete_model_package_group, ModelPackageGroupName="prices")
+    assert code == "AccessDeniedException"
+    assert message.startswith(f"User: arn:aws:sts::{OWNER}:assumed-role/registry/")
+    asked = [call for call in enforcing.calls(service="sts") if call.request["RoleArn"] == ROLE]
+    assert (
+        sum(
+            call.error_code is None
+            for call in asked
+            if call.request["RoleSessionName"] == "orchestration"
+        )
+        == 1
+    )
 
 
 def test_a_machine_that_waits_for_jobs_needs_the_rules_of_its_role(enforcing: EmbeddedAws) -> None:

@@ -255,6 +255,7 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "instances or serverless": lambda aws: configuration(
         aws, {"VariantName": "all", "ModelName": model(aws)}
     ),
+    "pools of instances": _variant(InstancePools=[{"InstanceType": "ml.m5.xlarge", "Priority": 1}]),
     "volumes of local storage": _variant(InstanceType="ml.g5.xlarge", VolumeSizeInGB=100),
     "memory in steps": _variant(**serverless(MemorySizeInMB=1500)),
     "provisioned concurrency": _variant(**serverless(ProvisionedConcurrency=3)),

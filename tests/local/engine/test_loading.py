@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 LOADED = """
 import json, sys
@@ -37,10 +38,29 @@ programs = [AmazonStateLanguageParser.parse(text)[0] for _ in range(3)]
 print(json.dumps([len(read), len(made), programs[0] is programs[1]]))
 """
 
+AS_MOTO = """
+import json, sys
+from pathlib import Path
+from moto.stepfunctions.parser.asl.parse.asl_parser import (
+    AmazonStateLanguageParser,
+    ASLParserException,
+)
+from orchestration.local.engine import loading
+stock = AmazonStateLanguageParser.parse
+def read(parse, text):
+    try:
+        return parse(text).toStringTree()
+    except ASLParserException as error:
+        return error.errors
+wrong = '{"StartAt": "A", "States": {"A": {"Type": "Wrong"}}}'
+texts = [Path(sys.argv[1]).read_text(), wrong, '{"a"']
+print(json.dumps([read(loading._tree, t) == read(lambda t: stock(t)[1], t) for t in texts]))
+"""
 
-def _said(script: str) -> list[object]:
+
+def _said(script: str, *arguments: str) -> list[object]:
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True
     )
     said: list[object] = json.loads(done.stdout)
     return said
@@ -52,3 +72,8 @@ def test_the_engine_loads_no_tables_of_ec2_and_leaves_batch_to_whoever_asks_for_
 
 def test_a_definition_is_read_once_and_each_run_has_a_program_of_its_own() -> None:
     assert _said(PARSED) == [1, 3, False]
+
+
+def test_a_definition_is_read_as_moto_reads_it_and_refused_in_its_words() -> None:
+    machine = Path(__file__).parents[3] / "statemachines" / "digits.companion.asl.json"
+    assert _said(AS_MOTO, str(machine)) == [True, True, True]

@@ -68,21 +68,49 @@ def test_a_quota_is_one_of_an_instance_type_wherever_a_request_names_it(aws: Emb
     assert not [name for name in aws.state()["sagemaker"]["TrainingJobs"] if "refused" in name]
 
 
+def endpoint(aws: EmbeddedAws, name: str, **machines: Any) -> dict[str, Any]:
+    """Create an endpoint and return what it has become."""
+    sagemaker = aws.client("sagemaker")
+    sagemaker.create_model(ModelName=name, PrimaryContainer={"Image": IMAGE}, ExecutionRoleArn=ROLE)
+    variant = {"VariantName": "all", "ModelName": name, "InitialInstanceCount": 2, **machines}
+    sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[variant])
+    sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+    return wait(
+        lambda: dict(sagemaker.describe_endpoint(EndpointName=name)),
+        lambda each: each["EndpointStatus"] != "Creating",
+    )
+
+
+def pools(*types: str) -> list[dict[str, Any]]:
+    """Return pools of instance types by priority, the last of the list first."""
+    listed = enumerate(types, start=1)
+    return [{"InstanceType": kind, "Priority": number} for number, kind in listed][::-1]
+
+
 def test_an_endpoint_without_machines_has_failed(aws: EmbeddedAws) -> None:
     aws.inject(Fault.capacity("no-machines"))
-    sagemaker = aws.client("sagemaker")
-    sagemaker.create_model(
-        ModelName="no-machines", PrimaryContainer={"Image": IMAGE}, ExecutionRoleArn=ROLE
-    )
-    variant = {"VariantName": "all", "ModelName": "no-machines", "InitialInstanceCount": 1}
-    sagemaker.create_endpoint_config(
-        EndpointConfigName="no-machines",
-        ProductionVariants=[{**variant, "InstanceType": SCARCE}],
-    )
-    sagemaker.create_endpoint(EndpointName="no-machines", EndpointConfigName="no-machines")
-    ended = wait(
-        lambda: sagemaker.describe_endpoint(EndpointName="no-machines"),
-        lambda endpoint: endpoint["EndpointStatus"] != "Creating",
-    )
+    ended = endpoint(aws, "no-machines", InstanceType=SCARCE)
     assert ended["EndpointStatus"] == "Failed"
+    assert ended["FailureReason"].startswith("CapacityError: Unable to provision requested ML")
+
+
+def test_an_endpoint_takes_the_next_of_its_instance_types(aws: EmbeddedAws) -> None:
+    # No model is served here, and so the endpoint fails: by the container, after the machines.
+    aws.inject(Fault.capacity("falls-back", instance_type=SCARCE))
+    ended = endpoint(aws, "falls-back", InstancePools=pools(SCARCE, "ml.p4d.24xlarge"))
+    assert "did not pass the ping health check" in ended["FailureReason"]
+    for kind in ("ml.g5.xlarge", "ml.g5.2xlarge"):
+        aws.inject(Fault.capacity("none-left", instance_type=kind))
+    ended = endpoint(aws, "none-left", InstancePools=pools("ml.g5.xlarge", "ml.g5.2xlarge"))
+    assert ended["FailureReason"].startswith("CapacityError: Unable to provision requested ML")
+
+
+def test_machines_are_looked_for_no_longer_than_the_configuration_says(aws: EmbeddedAws) -> None:
+    aws.inject(Fault.capacity("too-late", instance_type=SCARCE, after_s=400))
+    ended = endpoint(
+        aws,
+        "too-late",
+        InstancePools=pools(SCARCE, "ml.p4d.24xlarge"),
+        VariantInstanceProvisionTimeoutInSeconds=300,
+    )
     assert ended["FailureReason"].startswith("CapacityError: Unable to provision requested ML")

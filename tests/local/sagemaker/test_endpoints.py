@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from orchestration.local import EmbeddedAws
+from orchestration.local.account.stand_ins import StandIn
 from orchestration.local.processes.children import Children
 from orchestration.local.sagemaker.serving.model_host import ModelHost, ModelHostFailed
 from tests.local.conftest import BUCKET, IMAGE, ROLE, put, tar_gz, wait
@@ -110,9 +112,71 @@ def test_a_model_that_does_not_load_fails_the_creation(aws: EmbeddedAws, endpoin
 def test_a_model_that_hangs_does_not_start_in_its_time(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import time; time.sleep(60)"]
     process = Children().start(command, environment={}, directory=tmp_path, log=tmp_path / "log")
-    with pytest.raises(ModelHostFailed, match="the model did not start within 0 s"):
+    with pytest.raises(ModelHostFailed, match="it did not answer GET /ping within 0 s"):
         ModelHost(process, tmp_path).wait_until_ready(within_s=0.01)
     assert process.exit_status is not None
+
+
+def test_what_does_nothing_waits_for_seconds_of_aws_and_what_works_for_real_ones(
+    tmp_path: Path,
+) -> None:
+    children = Children()
+    for busy in (True, False):
+        script = f"import time\nwhile {busy}: pass\ntime.sleep(600)"
+        command = [sys.executable, "-c", script]
+        log = tmp_path / "log"
+        process = children.start(command, environment={}, directory=tmp_path, log=log)
+        began = time.monotonic()
+        within_s, host = 1 if busy else 3600, ModelHost(process, tmp_path)
+        with pytest.raises(ModelHostFailed, match="GET /ping within"):
+            host.wait_until_ready(within_s=within_s, scale=0.0001)
+        assert time.monotonic() - began >= (1 if busy else 0)
+
+
+ECHO = """
+import http.server, os
+
+class Echo(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/ping" else 404)
+        self.end_headers()
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.path.encode() + b" " + body)
+
+port = int(os.environ["SAGEMAKER_BIND_TO_PORT"])
+http.server.HTTPServer(("127.0.0.1", port), Echo).serve_forever()
+"""
+
+
+def test_a_container_of_ones_own_answers_a_transform_job(aws: EmbeddedAws, tmp_path: Path) -> None:
+    (tmp_path / "echo.py").write_text(ECHO)
+    command = (sys.executable, "echo.py")
+    aws.provide(stand_ins=[StandIn("own", "predict", command, str(tmp_path))])
+    stage = {"orchestration:pipeline": "own", "orchestration:stage": "predict"}
+    client, tags = aws.client("sagemaker"), [{"Key": k, "Value": v} for k, v in stage.items()]
+    put(aws, "echoed/in/0", "hi")
+    client.create_model(
+        ModelName="echo", PrimaryContainer={"Image": IMAGE}, ExecutionRoleArn=ROLE, Tags=tags
+    )
+    source = {"S3DataType": "S3Prefix", "S3Uri": f"s3://{BUCKET}/echoed/in/"}
+    client.create_transform_job(
+        TransformJobName="echo",
+        ModelName="echo",
+        TransformInput={"DataSource": {"S3DataSource": source}},
+        TransformOutput={"S3OutputPath": f"s3://{BUCKET}/echoed/out"},
+        TransformResources={"InstanceType": "ml.m5.large", "InstanceCount": 1},
+    )
+    ended = wait(
+        lambda: client.describe_transform_job(TransformJobName="echo"),
+        lambda job: job["TransformJobStatus"] != "InProgress",
+    )
+    assert (ended["TransformJobStatus"], ended.get("FailureReason")) == ("Completed", None)
+    answer = aws.client("s3").get_object(Bucket=BUCKET, Key="echoed/out/0.out")["Body"].read()
+    assert answer == b"/invocations hi"
 
 
 def test_an_uncompressed_model_answers_and_its_errors_are_model_errors(

@@ -20,6 +20,7 @@ from tests.local.conftest import IMAGE, ROLE, prepare, put, tar_gz, wait
 
 CODE = """
     import pathlib
+    import time
 
     def model_fn(folder):
         return pathlib.Path(folder, "name").read_text()
@@ -27,6 +28,8 @@ CODE = """
     def predict_fn(data, model):
         if model.startswith("fails"):
             raise ValueError("this model answers nothing")
+        if model == "slow":
+            time.sleep(0.2)
         return model
 """
 HALF = {"Type": "CAPACITY_PERCENT", "Value": 50}
@@ -261,9 +264,12 @@ def test_a_model_that_answers_well_trips_no_alarm_on_errors(served: Served) -> N
 def test_a_slow_model_is_rolled_back_by_its_measured_latency(served: Served) -> None:
     before = served.describe()["EndpointConfigName"]
     config = served.config("slow")
-    guard = alarm(served, "slow", config, "ModelLatency", Threshold=1)
+    # Nobody is answered in less than 0.2 s, and nobody here waits for a minute: in microseconds.
+    guard = alarm(served, "slow", config, "ModelLatency", Threshold=199_999)
+    alarm(served, "slower", config, "ModelLatency", Threshold=60_000_000)
     with served.loaded() as counts:
         after = served.update(config, {**KINDS["canary"], **guard})
+        assert (states(served, "slow"), states(served, "slower")) == (["ALARM"], ["OK"])
     assert after["EndpointConfigName"] == before
     assert set(counts) <= {before, config}
 

@@ -120,7 +120,7 @@ objectives = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     model=shapes,
     types=st.lists(st.sampled_from(KINDS), min_size=1, max_size=2, unique=True),
@@ -212,9 +212,9 @@ def test_a_request_that_nothing_satisfies_takes_few_predictions(objective: Objec
 
 @pytest.mark.parametrize("objective", [CHEAPEST, FASTEST], ids=str)
 def test_the_answer_is_the_same_every_time(objective: Objective) -> None:
+    where = space("ml.p4*", "ml.g5.*")
     assert (
-        find_plans(task(), Space(), objective).data()
-        == find_plans(task(), Space(), objective).data()
+        find_plans(task(), where, objective).data() == find_plans(task(), where, objective).data()
     )
 
 

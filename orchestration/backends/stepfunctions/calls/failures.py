@@ -53,14 +53,8 @@ def not_json(step: Call, scope: Scope) -> Json:
     return {"Error": wording.WRONG_OUTPUT, "Cause": enclosed(cause)}
 
 
-def refused(subject: Words, scope: Scope, failure: Failure | None = None) -> Json:
-    """Return the error of a call that was refused, as a ``Catch`` hands it on.
-
-    ``failure`` gives it a name and a remedy of ours.
-    """
-    if failure is None:
-        cause = worded(wording.CALL_REFUSED, scope, subject=subject, message=_MESSAGE)
-        return {"Error": "{% $states.errorOutput.Error %}", "Cause": enclosed(cause)}
+def refused(subject: Words, scope: Scope, failure: Failure) -> Json:
+    """Return the error of a call that was refused, under a name and with a remedy of ours."""
     remedy = cast("str | Expression[object]", failure.remedy)
     cause = worded(_REMEDIED, scope, subject=subject, message=_MESSAGE, remedy=(remedy,))
     return {"Error": field_value(failure.error), "Cause": enclosed(cause)}

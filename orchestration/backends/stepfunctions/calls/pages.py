@@ -18,6 +18,7 @@ from orchestration.backends.jsonata import (
     render,
 )
 from orchestration.backends.stepfunctions.calls.outputs import page
+from orchestration.backends.stepfunctions.calls.polling import Polling
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, state, variable
 from orchestration.backends.stepfunctions.states import Rule, States, choice
@@ -54,7 +55,13 @@ class Listing:
         asking = task(self.step.operation, self.scope, self.step.retry)
         asking["Arguments"] = enclosed(self._request())
         source = f"{self.step.operation.name} {self.step.name}"
-        asking["Catch"] = [self.states.overflow(wording.TOO_LARGE_RESPONSE, source)]
+        refusal = Polling(self.step, self.scope, self.states, following).refusal(
+            "$states.errorOutput"
+        )
+        asking["Catch"] = [
+            self.states.overflow(wording.TOO_LARGE_RESPONSE, source),
+            {"ErrorEquals": ["States.ALL"], "Output": refusal, "Next": self.states.failed()},
+        ]
         asking["Assign"] = {own: enclosed(self._folded())}
         return self.states.add(name, asking, more)
 

@@ -15,7 +15,7 @@ from orchestration.backends.stepfunctions.calls.rounds import interval_s
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, alternative, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice
-from orchestration.backends.stepfunctions.wording import MESSAGE, Raw, Words, worded
+from orchestration.backends.stepfunctions.wording import MESSAGE, Raw, Words, place, worded
 from orchestration.execution import wording
 from orchestration.expressions import Json, Tree
 from orchestration.graph import Call, Retry, Until
@@ -49,7 +49,7 @@ class Polling:
         message = f"$substringBefore({root}.Cause, ' (Service:')"
         return {
             "Error": enclosed(f"{root}.Error"),
-            "Cause": enclosed(worded("{subject}", self.scope, subject=self.subject)),
+            "Cause": enclosed(worded("{subject}", self.scope, subject=self._asked)),
             "Reason": enclosed(f"[{message}]"),
         }
 
@@ -182,6 +182,11 @@ class Polling:
         if adopt is not None and adopt.name_field is not None:
             name = operation.request[adopt.name_field]
         return (f"{operation.name} ", cast("str | Expression[object]", name))
+
+    @property
+    def _asked(self) -> Words:
+        """The subject of a refusal: with what a request to S3 is about."""
+        return (*self.subject, *place(self.step.operation))
 
     @property
     def _refused(self) -> Json:

@@ -32,7 +32,7 @@ from orchestration.execution import wording
 from orchestration.execution.outputs import may_be_large
 from orchestration.execution.sending import LONGEST_PAUSE_S
 from orchestration.expressions import Json
-from orchestration.graph import Call, ErrorPattern, Recovery, candidates
+from orchestration.graph import ANY_ERROR, Call, ErrorPattern, Recovery, candidates
 
 
 def call(step: Call, scope: Scope, states: States, following: str) -> str:
@@ -80,12 +80,9 @@ class _Sending:
         if rules:
             recognise = choice(*rules, *self._refused(rules), default=self._failed)
             catchers += self._caught(self.states.last(self._name("CheckError"), recognise))
-        if self.step.failure is not None and not self.step.failure.only:
-            refused = failures.refused(self._poll.subject, self.scope)
-            last: State = {"ErrorEquals": ["States.ALL"], "Output": refused, "Next": self._failed}
-            catchers.append(last)
-        if catchers:
-            sending["Catch"] = catchers
+        elif not self._takes_any_error:
+            catchers.append(self._others())
+        sending["Catch"] = catchers
         assigned = self._assigned()
         if assigned:
             sending["Assign"] = assigned
@@ -223,6 +220,11 @@ class _Sending:
                 catchers.append({"ErrorEquals": names, **assigned, "Next": self.following})
         return catchers
 
+    @property
+    def _takes_any_error(self) -> bool:
+        """True if whatever the call is answered is an answer."""
+        return any(recovery.error == ANY_ERROR for recovery in self.step.recoveries)
+
     def _is_by_name(self, recovery: Recovery) -> bool:
         names = recognition.caught_names(recovery.error, self.step.operation)
         return names is not None and not self._sync
@@ -239,9 +241,12 @@ class _Sending:
         """Return the catchers that lead to the question what an error means."""
         if not self._named:
             return [{"ErrorEquals": ["States.ALL"], "Next": check}]
+        return [{"ErrorEquals": self._named, "Next": check}, self._others()]
+
+    def _others(self) -> Json:
+        """Return the catcher of the errors that no other one catches."""
         refusal = self._poll.refusal("$states.errorOutput")
-        others: Json = {"ErrorEquals": ["States.ALL"], "Output": refusal, "Next": self._failed}
-        return [{"ErrorEquals": self._named, "Next": check}, others]
+        return {"ErrorEquals": ["States.ALL"], "Output": refusal, "Next": self._failed}
 
     def _refused(self, rules: Sequence[Rule]) -> list[Rule]:
         """Return the rule for an error that no other rule knows, so that it is the failure."""

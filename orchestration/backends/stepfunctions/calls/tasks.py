@@ -30,6 +30,8 @@ def task(
         "Resource": optimised(operation) if sync else arn,
         "Arguments": {name: tree(value, scope) for name, value in operation.request.items()},
     }
+    if operation.assumes is not None:
+        state["Credentials"] = {"RoleArn": tree(operation.assumes, scope)}
     retriers = recognition.retriers(operation, retry, unnamed=unnamed)
     if retriers:
         state["Retry"] = retriers

@@ -51,20 +51,20 @@ def billed(
         each = [line.data() for line in lines]
         document({"run": run_id, "lines": each, "usd": total.expected_usd})
         return
-    for text in told(lines):
+    for text in told(lines, without="file systems, endpoints, transfers, requests and logs"):
         say(text)
 
 
-def told(lines: Sequence[Line]) -> Iterator[str]:
-    """Yield what jobs were billed, and their sum, as text."""
+def told(lines: Sequence[Line], *, without: str) -> Iterator[str]:
+    """Yield what was billed, and the sum, as text; ``without``: what it leaves out."""
     from orchestration.pricing import Sum
 
     for line in lines:
-        hours = "?" if line.expected is None else f"{line.expected:,.3g}"
+        quantity = "?" if line.expected is None else f"{line.expected:,.3g}"
         dollars = usd(line.expected_usd) if line.rate is not None else line.lacks
-        yield f"{line.stage}: {line.what}, {hours} h at {price(line)}: {dollars}"
-    total = Sum.of(lines).expected_usd
-    yield f"billed for jobs: {usd(total)}, without file systems, endpoints and requests"
+        unit, day = ("h", "") if line.rate is None else (line.rate.per, f" ({line.rate.dated})")
+        yield f"{line.stage}: {line.what}, {quantity} {unit} at {price(line)}{day}: {dollars}"
+    yield f"billed: {usd(Sum.of(lines).expected_usd)}, without {without}"
 
 
 @dataclass(frozen=True, slots=True)

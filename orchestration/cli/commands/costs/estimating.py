@@ -159,7 +159,7 @@ def _table(found: Estimate) -> Table:
             line.what + (" (or instead)" if line.alternative else ""),
             _quantity(line),
             price(line),
-            "" if line.rate is None else f"{line.rate.region} {line.rate.date or 'not dated'}",
+            "" if line.rate is None else f"{line.rate.region} {line.rate.dated}",
             usd(line.expected_usd) + (each if line.expected_usd is not None else ""),
             usd(line.most_usd) + (each if line.most_usd is not None else ""),
         )

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from orchestration.cli import values
-from orchestration.cli.commands.changing import Consent, show_place
-from orchestration.cli.commands.deployment import MODULES, session_of
+from orchestration.cli.commands.changing import Consent
+from orchestration.cli.commands.deployment import MODULES, session_to_change
 from orchestration.cli.commands.scheduling import moment
 from orchestration.cli.naming import named
 from orchestration.cli.output import document, note, require, say
@@ -57,14 +57,12 @@ def step_functions(
     """Start the runs that are missing, or show what would be started."""
     loaded = named(pipeline).load()
     require(MODULES, what="starting executions")
-    from orchestration.deploy import Account
     from orchestration.deploy.executions import backfilling
 
     backfilling.check_number(loaded, at_most)
     end = min(moment(until, "--to"), datetime.now(tz=UTC))
     times = backfilling.fires_between(loaded, moment(since, "--from"), end)
-    session = session_of(region or loaded.region, profile)
-    show_place(Account.of(session))
+    session = session_to_change(loaded, region, profile)
     fires = backfilling.looked_up(loaded, times, session=session)
     missing = [each for each in fires if each.execution is None]
     given = dict(backfilling.values_of(loaded, session))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from orchestration.cli import values
 from orchestration.cli.commands.deployed.places import Place
 from orchestration.cli.commands.deployed.wording import duration
-from orchestration.cli.naming import deployed, named
+from orchestration.cli.naming import deployed, named, of_run
 from orchestration.cli.output import console, document, note, say
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def start(
     """Start a run of a deployed pipeline."""
     loaded = named(pipeline).load()
     chosen = values.parameters(loaded.parameter_specs(), parameters)
-    runs_there = place.runs(loaded.name, loaded.region)
+    runs_there = place.runs(loaded, to_change=True)
     started = runs_there.start(loaded, chosen, run_id)
     for text in started.warnings:
         note(f"warning: {text}")
@@ -34,16 +34,16 @@ def start(
 
 def runs(pipeline: str, *, most: int, place: Place, as_json: bool) -> None:
     """List the runs of a deployed pipeline."""
-    name, own_region = deployed(pipeline)
-    runs_there = place.runs(name, own_region)
+    known = deployed(pipeline)
+    runs_there = place.runs(known)
     found = runs_there.listed(most)
     if as_json:
         shown = [{runs_there.id_key: each.id, **_as_json(each)} for each in found]
-        document({"pipeline": name, "runs": shown})
+        document({"pipeline": known.name, "runs": shown})
     elif found:
         _print(found)
     else:
-        note(f"no runs of {name}")
+        note(f"no runs of {known.name}")
 
 
 def _print(found: Sequence[Listed]) -> None:
@@ -84,7 +84,7 @@ def _as_json(each: Listed) -> dict[str, Any]:
 
 def stop(run: str, *, place: Place, as_json: bool) -> None:
     """Stop a run and clean up after it."""
-    runs_there = place.runs(_pipeline(run), _region(run))
+    runs_there = place.runs(of_run(run), to_change=True)
     stopped = runs_there.stop(run)
     if as_json:
         document({runs_there.id_key: stopped.id, "was_running": stopped.was_running})
@@ -94,7 +94,7 @@ def stop(run: str, *, place: Place, as_json: bool) -> None:
 
 def rerun(run: str, *, place: Place, as_json: bool) -> None:
     """Start a failed run again."""
-    runs_there = place.runs(_pipeline(run), _region(run))
+    runs_there = place.runs(of_run(run), to_change=True)
     place.announce_rerun()
     again = runs_there.rerun(run)
     if as_json:
@@ -104,13 +104,3 @@ def rerun(run: str, *, place: Place, as_json: bool) -> None:
     if again.attempt is not None:
         note(f"attempt {again.attempt} at run {again.run}")
     say(again.id)
-
-
-def _pipeline(run: str) -> str:
-    """Return the pipeline that a run's name begins with: ``MACHINE:NAME`` or ``DAG/RUN``."""
-    return run.partition("/")[0].partition(":")[0]
-
-
-def _region(run: str) -> str | None:
-    """Return the region in an execution's ARN."""
-    return run.split(":")[3] if run.startswith("arn:") and run.count(":") > 3 else None

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from orchestration.cli import values
-from orchestration.cli.commands.rendering import deliver, locked
+from orchestration.cli.commands.delivery import deliver
+from orchestration.cli.commands.rendering import locked
 from orchestration.cli.naming import named
 from orchestration.cli.output import document, note
 

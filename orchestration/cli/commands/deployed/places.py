@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from orchestration.cli.commands.deployment import MODULES, session_of
+from orchestration.cli.commands.deployment import MODULES, session_of, session_to_change
 from orchestration.cli.commands.rendering import Backend
 from orchestration.cli.output import note, require
 from orchestration.errors import StartError
 
 if TYPE_CHECKING:
+    from orchestration.deploy.account import Regional
     from orchestration.runs import Runs
     from orchestration.runs.airflow import DagRuns
     from orchestration.runs.operating import Stopped
@@ -31,14 +32,21 @@ class Place:
     region: str | None = None
     profile: str | None = None
 
-    def runs(self, pipeline: str, own_region: str | None) -> Runs:
-        """Return the runs of a pipeline there; ``own_region`` is the pipeline's."""
+    def runs(self, pipeline: Regional, *, to_change: bool = False) -> Runs:
+        """Return the runs of a pipeline there; ``to_change``: the place is shown, and checked."""
         if self.on is Backend.AIRFLOW:
-            return self.dag_runs(pipeline)
+            dag_runs = self.dag_runs(pipeline.name)
+            if to_change:
+                note(f"Airflow at {self.url}")
+            return dag_runs
         require(MODULES, what="asking Step Functions")
         from orchestration.runs import Executions
 
-        return Executions(pipeline, session_of(self.region or own_region, self.profile))
+        if to_change:
+            session = session_to_change(pipeline, self.region, self.profile)
+        else:
+            session = session_of(self.region or pipeline.region, self.profile)
+        return Executions(pipeline.name, session)
 
     def dag_runs(self, pipeline: str) -> DagRuns:
         """Return the runs of a pipeline's DAG."""

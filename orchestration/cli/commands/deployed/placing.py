@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from orchestration.cli import values
-from orchestration.cli.commands.changing import Consent, show_place
-from orchestration.cli.commands.deployment import MODULES, session_of
+from orchestration.cli.commands.changing import Consent
+from orchestration.cli.commands.deployment import MODULES, session_to_change
 from orchestration.cli.naming import deployed, named
 from orchestration.cli.output import colored_diff, document, note, require, say
 
 if TYPE_CHECKING:
     from orchestration.deploy import SourceFolder
+    from orchestration.deploy.account import Regional
     from orchestration.deploy.dags import Placement, Store
     from orchestration.expressions import Json
     from orchestration.pipeline import Pipeline
@@ -32,9 +33,20 @@ class Options:
     policy: Path | None = None
     unrestricted: Sequence[str] = ()
     adopt: bool = False
+    renamed_from: str | None = None
     full: bool = False
     region: str | None = None
     profile: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a folder that does not exist before anything is asked of AWS."""
+        if not (self.in_s3 or Path(self.to).is_dir()):
+            raise typer.BadParameter(f"{self.to} is no folder", param_hint="--to")
+
+    @property
+    def in_s3(self) -> bool:
+        """True if the folder of DAGs is in S3."""
+        return self.to.startswith("s3://")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +67,7 @@ class _Code:
 
 def deploy(pipeline: str, parameters: Sequence[str], options: Options, consent: Consent) -> None:
     """Put a pipeline's DAG into a folder of DAGs, and its code into S3."""
-    from orchestration.deploy import dags
+    from orchestration.deploy import dags, sources
 
     which = named(pipeline)
     if which.path is None:
@@ -66,36 +78,49 @@ def deploy(pipeline: str, parameters: Sequence[str], options: Options, consent: 
     loaded = which.load()
     specs = loaded.parameter_specs()
     chosen = values.parameters(specs, parameters, filled=[spec.name for spec in specs])
-    store = _store(options, loaded.region)
+    folders = sources.folders(loaded, chosen)
+    session = _session(loaded, options, folders)
+    store = _store(options, session)
     files = dags.contents(which.path, options.dag)
-    placed = dags.placement(loaded.name, files, store, adopt=options.adopt)
-    code = _code(loaded, chosen, options)
-    policy = None if options.policy is None else _policy(loaded, chosen, options)
+    placed = dags.placement(
+        loaded.name, files, store, adopt=options.adopt, renamed_from=options.renamed_from
+    )
+    warnings = dags.warnings(placed, files)
+    code = _code(folders, session)
+    policy = None if options.policy is None else _policy(loaded, chosen, options, session)
     if not consent.as_json:
         _announce(placed, code.missing, full=options.full)
+        for text in warnings:
+            note(f"warning: {text}")
     if not consent.dry_run:
-        if count := len(placed.changes) + len(code.missing):
+        if count := len(placed.every_change) + len(code.missing):
             consent.ask(f"Make these {count} changes")
         code.send(consent)
         placed.apply(on_change=lambda change: consent.report(f"did {change.summary}"))
         if options.policy is not None:
             options.policy.write_text(json.dumps(policy, indent=2) + "\n", encoding="utf-8")
     if consent.as_json:
-        document(_as_json(placed, code.missing, policy, dry_run=consent.dry_run))
+        shown = _as_json(placed, code.missing, policy, dry_run=consent.dry_run)
+        document({**shown, "warnings": list(warnings)})
     elif policy is None:
         note(f"what the connection of its tasks needs: orchestrate iam {pipeline} --for airflow")
 
 
-def _code(pipeline: Pipeline, chosen: Mapping[str, Json], options: Options) -> _Code:
-    from orchestration.deploy import sources
-    from orchestration.deploy.account import in_its_region
+def _session(
+    pipeline: Regional, options: Options, folders: Sequence[SourceFolder] = ()
+) -> Any | None:
+    """Return a session; ``None`` if nothing is asked of AWS, as for a folder on a disk."""
+    if not (folders or options.policy is not None or options.in_s3):
+        return None
+    require(MODULES, what="deploying")
+    return session_to_change(pipeline, options.region, options.profile)
 
-    folders = sources.folders(pipeline, chosen)
-    if not folders:
+
+def _code(folders: Sequence[SourceFolder], session: Any | None) -> _Code:
+    from orchestration.deploy import sources
+
+    if session is None:
         return _Code()
-    require(MODULES, what="uploading the code")
-    session = session_of(options.region or pipeline.region, options.profile)
-    in_its_region(pipeline, session.region_name)
     s3 = session.client("s3")
     return _Code(missing=[each for each in folders if not sources.present(each, s3)], s3=s3)
 
@@ -104,8 +129,8 @@ def destroy(pipeline: str, options: Options, consent: Consent) -> None:
     """Delete the files of a pipeline's DAG; data and code stay."""
     from orchestration.deploy import dags
 
-    name, region = deployed(pipeline)
-    placed = dags.placement(name, {}, _store(options, region))
+    known = deployed(pipeline)
+    placed = dags.placement(known.name, {}, _store(options, _session(known, options)))
     if not consent.as_json:
         _announce(placed, (), full=False)
     if not consent.dry_run and placed.known:
@@ -115,29 +140,22 @@ def destroy(pipeline: str, options: Options, consent: Consent) -> None:
         document(_as_json(placed, (), None, dry_run=consent.dry_run))
 
 
-def _store(options: Options, region: str | None) -> Store:
+def _store(options: Options, session: Any | None) -> Store:
     from orchestration.deploy import dags
 
-    if not options.to.startswith("s3://"):
-        folder = Path(options.to)
-        if not folder.is_dir():
-            raise typer.BadParameter(f"{folder} is no folder", param_hint="--to")
-        return dags.Folder(folder)
-    require(MODULES, what="deploying")
-    from orchestration.deploy import Account
-
-    session = session_of(options.region or region, options.profile)
-    show_place(Account.of(session))
-    return dags.Bucket.at(options.to, session.client("s3"))
+    if session is not None and options.in_s3:
+        return dags.Bucket.at(options.to, session.client("s3"))
+    return dags.Folder(Path(options.to))
 
 
-def _policy(pipeline: Pipeline, chosen: Mapping[str, Json], options: Options) -> Mapping[str, Any]:
+def _policy(
+    pipeline: Pipeline, chosen: Mapping[str, Json], options: Options, session: Any
+) -> Mapping[str, Any]:
     """Return what the connection of the DAG's tasks needs in the account."""
     from orchestration.deploy import Account
     from orchestration.deploy.identities import identities
 
-    require(MODULES, what="asking AWS for the account")
-    account = Account.of(session_of(options.region or pipeline.region, options.profile))
+    account = Account.of(session)
     every = identities(pipeline, account, parameters=chosen, unrestricted=options.unrestricted)
     return next(each.policy for each in every if each.who == "airflow")
 
@@ -146,13 +164,13 @@ def _announce(placed: Placement, missing: Sequence[SourceFolder], *, full: bool)
     note(f"folder of DAGs {placed.store.place}")
     for folder in missing:
         say(f"would upload {folder.uri}")
-    for change in placed.changes:
+    for change in placed.every_change:
         say(f"would {change.summary}")
         lines = change.difference
         if change.name.endswith(".lock.json") and not full:
             lines = [f"{len(lines)} lines of the rendered DAG; --full shows them"] if lines else []
         colored_diff([f"    {line}" for line in lines])
-    if not placed.changes and not missing:
+    if not placed.every_change and not missing:
         note("nothing to change")
 
 
@@ -166,10 +184,10 @@ def _as_json(
     return {
         "folder": placed.store.place,
         "dry_run": dry_run,
-        "changes": [change.summary for change in placed.changes],
+        "changes": [change.summary for change in placed.every_change],
         "differences": [
             {"change": change.kind, "name": change.name, "difference": change.difference}
-            for change in placed.changes
+            for change in placed.every_change
         ],
         "uploads": [folder.uri for folder in missing],
         **({} if policy is None else {"policy": dict(policy)}),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orchestration.cli.commands.changing import Consent, difference, show, show_place
-from orchestration.cli.commands.deployment import MODULES, session_of
+from orchestration.cli.commands.changing import Consent, difference, show
+from orchestration.cli.commands.deployment import MODULES, session_to_change
 from orchestration.cli.naming import deployed
 from orchestration.cli.output import document, note, require
 
@@ -18,14 +18,14 @@ def promote(
     consent: Consent,
 ) -> None:
     """End the trial of a version, or show what that would change."""
-    name, own_region = deployed(pipeline)
+    known = deployed(pipeline)
     require(MODULES, what="promoting")
     from orchestration.deploy import promotion
 
-    found = promotion(name, session=session_of(region or own_region, profile), percent=percent)
+    session = session_to_change(known, region, profile)
+    found = promotion(known.name, session=session, percent=percent)
     differs = bool(found.change.aspects)
     if not consent.as_json:
-        show_place(found.account)
         if differs:
             show(found.change, full=False)
         else:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from orchestration.cli.commands.changing import Consent, difference, show, show_place
-from orchestration.cli.commands.deployment import MODULES, session_of
+from orchestration.cli.commands.changing import Consent, difference, show
+from orchestration.cli.commands.deployment import MODULES, session_to_change
 from orchestration.cli.naming import deployed
 from orchestration.cli.output import document, note, require
 
@@ -23,11 +23,12 @@ def roll_back(
     consent: Consent,
 ) -> None:
     """Take a state machine back to an earlier version, or show what that would change."""
-    name, own_region = deployed(pipeline)
+    known = deployed(pipeline)
     require(MODULES, what="rolling back")
     from orchestration.deploy import rollback
 
-    found = rollback(name, session=session_of(region or own_region, profile), version=version)
+    session = session_to_change(known, region, profile)
+    found = rollback(known.name, session=session, version=version)
     differs = bool(found.change.aspects)
     if not consent.as_json:
         _announce(found, differs=differs, full=full)
@@ -40,8 +41,7 @@ def roll_back(
 
 
 def _announce(found: Rollback, *, differs: bool, full: bool) -> None:
-    """Show where and what would change, and what would not."""
-    show_place(found.account)
+    """Show what would change, and what would not."""
     note(f"version {found.version} of {found.published}")
     if not differs:
         note("nothing to change")

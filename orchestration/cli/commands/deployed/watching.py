@@ -54,7 +54,7 @@ def watch(pipeline: str, run_id: str, shown: Shown, place: Place) -> None:
     require(MODULES, what="watching runs")
     from orchestration.runs import Jobs, Logs, Watch
 
-    run = place.runs(loaded.name, loaded.region).watched(loaded, run_id)
+    run = place.runs(loaded).watched(loaded, run_id)
     session = session_of(place.region or loaded.region, place.profile)
     jobs = Jobs(loaded, session.client("sagemaker"))
     logs = Logs(session.client("logs"))

@@ -42,7 +42,7 @@ def _run(path: Path | None, name: str, run_id: str | None) -> Path:
         if run_id in (None, folder.name):
             return folder
     if not runs:
-        note("no run of this pipeline was kept: `orchestrate run --keep`")
+        note("no run of this pipeline was kept, and none has failed: `orchestrate run --keep`")
     else:
         names = [folder.name for folder in runs]
         note(f"no run {run_id} was kept{near(str(run_id), names)}; the newest is {names[0]}")

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The files to write at the end of a run."""
+    """The files to write at the end of a run.
+
+    Where it failed, these are its logs at the least.
+    """
 
     keep: bool
     """Keep logs and objects in a folder."""
@@ -57,6 +60,10 @@ class Left:
                     folder = keeping.run_folder(path, pipeline.name, ended.run_id)
                     uris = keeping.keep(aws, ended, folder, uploads=uploads)
                     note(f"kept: {folder} (logs, and {len(uris)} objects of S3)")
+            elif ended.state == "failed":
+                with _told("the logs"):
+                    keeping.home(path)
+                    keeping.keep_logs(aws, ended, keeping.failed_folder(path, pipeline.name))
             if self.report is not None:
                 from orchestration.local.pages import page
 

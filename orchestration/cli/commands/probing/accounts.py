@@ -22,7 +22,7 @@ from orchestration.cli.run_file import RunFile
 if TYPE_CHECKING:
     from orchestration.direct.interrupting import Interrupted, Interruption
     from orchestration.direct.progress import OnProgress, Progress
-    from orchestration.graph import ParameterValue
+    from orchestration.graph import ParameterSpec, ParameterValue
     from orchestration.pipeline import Pipeline
     from orchestration.pipeline.probing.jobs import Asked, Probe
 
@@ -138,11 +138,18 @@ class _Runs:
 
     def _given(self, pipeline: Pipeline) -> dict[str, ParameterValue]:
         specs = pipeline.parameter_specs()
-        unused = self.asked.parameters - {spec.name for spec in specs}
-        pairs = [each for each in self.where.parameters if each.partition("=")[0] not in unused]
+        unused, pairs = used(self.where.parameters, self.asked, specs)
         written = self.account.written.without(unused).parameters_of(specs)
         filled = () if self.where.aws else ("role",)
         return values.parameters(specs, pairs, filled=filled, written=written)
+
+
+def used(
+    pairs: Sequence[str], asked: Asked, specs: Sequence[ParameterSpec]
+) -> tuple[frozenset[str], list[str]]:
+    """Return the parameters that only other stages use, and the values of all others."""
+    unused = asked.parameters - {spec.name for spec in specs}
+    return unused, [each for each in pairs if each.partition("=")[0] not in unused]
 
 
 def named(number: int, probe: Probe) -> str:

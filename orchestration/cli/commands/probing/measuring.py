@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
 from orchestration.cli.commands.changing import Consent
+from orchestration.cli.commands.deployment import session_to_change
 from orchestration.cli.commands.planning import measured, show_plans
-from orchestration.cli.commands.probing.accounts import Job, Where, run_all
+from orchestration.cli.commands.probing.accounts import Job, Where, run_all, used
+from orchestration.cli.naming import Known
 from orchestration.cli.output import FAILED, document, note, require
 
 if TYPE_CHECKING:
@@ -31,11 +32,12 @@ def probe(
     steps: int,
     measurements: Path | None,
     consent: Consent,
+    to: Path | None = None,
 ) -> None:
     """Measure the candidates that decide a stage's plan; exit with 1 if one says nothing.
 
     On the embedded AWS the measurements are those of this machine, so they are written only where
-    ``measurements`` names a file.
+    ``measurements`` names a file. `to`: a file for the pipeline of the probes, which are not run.
     """
     from orchestration.pipeline.probing.jobs import Asked
     from orchestration.planning.model.measurements import beside
@@ -50,10 +52,13 @@ def probe(
         for plan in deciding(plans, jobs)
     ]
     if not probes:
-        if not consent.as_json:
-            show_plans(plans, asked.name)
-        note("nothing to probe: " + ("; ".join(plans.missing) or "what decides it is measured"))
-        raise typer.Exit(0 if plans.chosen else FAILED)
+        _leave(plans, asked, consent)
+    if to is not None:
+        _write_pipeline(asked, probes, where.parameters, to, consent)
+        return
+    if where.aws and not consent.dry_run:
+        require({"boto3": "aws"}, what="probing in your account")
+        session_to_change(Known(asked.pipeline, asked.region), where.region, where.profile)
     _agree(probes, consent, where)
     if consent.dry_run:
         return
@@ -66,10 +71,10 @@ def probe(
             if reading is not None:
                 found.append(reading)
                 if file is not None:
-                    _write(file, [*known, *found])
+                    write(file, [*known, *found])
 
     run_all(asked, probes, where, keep, path)
-    _tell(asked, [*known, *found], found, as_json=consent.as_json)
+    tell(asked, [*known, *found], found, as_json=consent.as_json)
     if file is None:
         note(
             "these are measurements of this machine; to plan with them, give --measurements FILE; "
@@ -79,44 +84,12 @@ def probe(
         raise typer.Exit(FAILED)
 
 
-def from_runs(
-    path: Path, stage: str | None, where: Where, *, measurements: Path | None, as_json: bool
-) -> None:
-    """Add a stage's past jobs to its file of measurements; exit with 1 if there are none."""
-    require({"boto3": "aws"}, what="looking up jobs")
-    from orchestration.cli.commands.checking import jobs_of
-    from orchestration.cli.commands.deployment import session_of
-    from orchestration.pipeline.probing.jobs import Asked
-    from orchestration.pipeline.probing.readings import measurement
-    from orchestration.pipeline.probing.runs import ran
-    from orchestration.planning.model.measurements import beside
-
-    asked = Asked(path, stage)
-    tell = {str(quantity): name for quantity, name in asked.request.tell.items()}
-    session = session_of(where.region or asked.region, where.profile)
-    client = session.client("sagemaker")
-    found: list[Measurement] = []
-    for name, _ in islice(jobs_of(client, asked.pipeline, asked.name), _MOST_RUNS):
-        job = client.describe_training_job(TrainingJobName=name)
-        way = ran(job, asked.task, tell, asked.pin)
-        if isinstance(way, str):
-            note(f"{name} left out: {way}")
-            continue
-        reading = measurement(way, job, region=session.region_name, source="run")
-        if reading is None:
-            note(f"{name} left out: its steps were not measured; see `measured_steps`")
-        else:
-            found.append(reading)
-    if not found:
-        note(f"no past job of {asked.name} says how long its steps took")
-        raise typer.Exit(FAILED)
-    known = [*measured(path, measurements), *found]
-    _write(measurements or beside(path), known)
-    _tell(asked, known, found, as_json=as_json)
-
-
-_MOST_RUNS: Final = 50
-"""Past jobs that are looked at, the latest first."""
+def _leave(plans: Plans, asked: Asked, consent: Consent) -> NoReturn:
+    """End the command, since nothing is to be measured."""
+    if not consent.as_json:
+        show_plans(plans, asked.name)
+    note("nothing to probe: " + ("; ".join(plans.missing) or "what decides it is measured"))
+    raise typer.Exit(0 if plans.chosen else FAILED)
 
 
 def _planned(asked: Asked, known: Sequence[Measurement]) -> Plans:
@@ -126,8 +99,49 @@ def _planned(asked: Asked, known: Sequence[Measurement]) -> Plans:
     return find_plans(task, asked.request.space(), asked.request.goal())
 
 
+def _write_pipeline(
+    asked: Asked, probes: Sequence[Probe], pairs: Sequence[str], to: Path, consent: Consent
+) -> None:
+    """Write a pipeline whose stages are the probes, with given parameters as defaults."""
+    from orchestration.cli import values
+    from orchestration.cli.naming import stage_modules
+    from orchestration.pipeline.probing.together import together
+
+    pipeline = together(asked, probes, stage_modules(asked.directory))
+    specs = pipeline.parameter_specs()
+    _, pairs = used(pairs, asked, specs)
+    given = values.parameters(specs, pairs, filled=[spec.name for spec in specs])
+    declared = pipeline.declared_parameters()
+    defaults = {
+        name: declared[name].model_copy(update={"default": value}) for name, value in given.items()
+    }
+    pipeline = pipeline.model_copy(update={"parameters": {**pipeline.parameters, **defaults}})
+    text = pipeline.to_yaml(to.parent)
+    _show(probes, costs=True)
+    if consent.dry_run:
+        return
+    if to.exists() and to.read_text(encoding="utf-8") != text:
+        consent.ask(f"replace {to}")
+    to.write_text(text, encoding="utf-8")
+    if consent.as_json:
+        document({"pipeline": pipeline.name, "file": str(to)})
+    note(f"{to} written; once it has run in your account, `probe … --from-runs` reads its jobs")
+
+
 def _agree(probes: Sequence[Probe], consent: Consent, where: Where) -> None:
     """Show the jobs with the most that they can cost, and ask."""
+    from orchestration.planning.search.amounts import money
+
+    _show(probes, costs=where.aws)
+    if where.aws and not consent.dry_run:
+        known = [each.most_usd for each in probes if each.most_usd is not None]
+        total = f"at most {money(sum(known))}" + (
+            "" if len(known) == len(probes) else " and jobs of unknown price"
+        )
+        consent.ask(f"run {len(probes)} jobs in your account for {total}")
+
+
+def _show(probes: Sequence[Probe], *, costs: bool) -> None:
     from orchestration.pipeline.probing.jobs import is_predicted
     from orchestration.planning.search.amounts import duration, money
 
@@ -136,14 +150,8 @@ def _agree(probes: Sequence[Probe], consent: Consent, where: Where) -> None:
         name = f"{plan.instance_count} x {plan.instance_type}: {plan.layout}"
         about = f" of about {duration(plan.prediction.step_time_s)}" if is_predicted(plan) else ""
         bound = "of unknown price" if each.most_usd is None else f"{money(each.most_usd)} at most"
-        cost = f", {bound}" if where.aws else ""
+        cost = f", {bound}" if costs else ""
         note(f"{name}, {each.steps} steps{about}, {longest} at most{cost}")
-    known = [each.most_usd for each in probes if each.most_usd is not None]
-    if where.aws and not consent.dry_run:
-        total = f"at most {money(sum(known))}" + (
-            "" if len(known) == len(probes) else " and jobs of unknown price"
-        )
-        consent.ask(f"run {len(probes)} jobs in your account for {total}")
 
 
 def _read(probe: Probe, job: Job | None, region: str | None) -> Measurement | None:
@@ -157,16 +165,18 @@ def _read(probe: Probe, job: Job | None, region: str | None) -> Measurement | No
     return reading
 
 
-def _write(file: Path, measurements: Sequence[Measurement]) -> None:
+def write(file: Path, measurements: Sequence[Measurement]) -> None:
+    """Write a file of measurements."""
     from orchestration.planning.model.measurements import text
 
     file.write_text(text(measurements), encoding="utf-8")
     note(f"{file} written")
 
 
-def _tell(
+def tell(
     asked: Asked, known: Sequence[Measurement], found: Sequence[Measurement], *, as_json: bool
 ) -> None:
+    """Show the plan that follows from all measurements; as JSON with those that were found."""
     plans = _planned(asked, known)
     if as_json:
         measurements = [each.model_dump(mode="json", exclude_none=True) for each in found]

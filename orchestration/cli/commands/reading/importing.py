@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from orchestration.cli.naming import stage_modules
 from orchestration.cli.output import document, note, say
 from orchestration.errors import PipelineError, Problem
 from orchestration.importing import Imported, described, from_dag, from_data
@@ -41,7 +42,7 @@ def _imported(file: Path, name: str | None) -> Imported:
             data = load(file.parent / own.file)
             return Imported(data if name is None else {**data, "name": name}, own.notes)
         return from_dag(source, name=name, file=file.stem)
-    return from_data(_read(file), name=name, file=file.stem)
+    return from_data(_read(file), name=name, file=file.stem, stages=stage_modules(file.parent))
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from moto.stepfunctions.parser.asl.component.state.exec.state_task.service impor
 
 from orchestration.local.engine.tasks import fields
 from orchestration.local.engine.tasks.calls import LONGEST_POLL_S, Call, await_end
+from orchestration.local.engine.tasks.clients import assumed
 from orchestration.local.engine.tasks.services import (
     ERROR_PREFIXES,
     api_name,
@@ -45,7 +46,8 @@ class AwsSdk(state_task_service_aws_sdk.StateTaskServiceAwsSdk):
         raw_parameters: dict[str, Any],
         state_credentials: Any,
     ) -> None:
-        self._role = state_credentials.role_arn
+        self._role = env.aws_execution_details.role_arn
+        self._assumed = assumed(env, state_credentials)
         call = self._call(resource_runtime_part)
         fields.check(env, call, raw_parameters, "sdk")
         super()._before_eval_execution(
@@ -58,6 +60,7 @@ class AwsSdk(state_task_service_aws_sdk.StateTaskServiceAwsSdk):
             api_name(self.resource.api_action),
             resource_runtime_part.region,
             getattr(self, "_role", ""),
+            getattr(self, "_assumed", None),
         )
 
     def _eval_service_task(
@@ -80,6 +83,11 @@ class AwsSdk(state_task_service_aws_sdk.StateTaskServiceAwsSdk):
     def _from_error(self, env: Any, ex: Exception) -> Any:
         if not isinstance(ex, ClientError):
             return super()._from_error(env=env, ex=ex)
+        if ex.operation_name == "AssumeRole":
+            # The specification's name for too few privileges; no recording of this is known.
+            # https://states-language.net/spec.html#appendix-a
+            cause = _cause("Sts", ex)
+            return self._get_task_failure_event(env=env, error="States.Permissions", cause=cause)
         prefix = error_prefix(self.resource.api_name)
         name = self._normalise_exception_name(prefix, ex)
         return self._get_task_failure_event(env=env, error=name, cause=_cause(prefix, ex))

@@ -10,7 +10,7 @@ from typing import Any
 from botocore import xform_name
 
 from orchestration.local.account.activity import Activity, Key
-from orchestration.local.engine.tasks.clients import client
+from orchestration.local.engine.tasks.clients import Assumed, assuming, client
 
 # A state machine limits what it polls by counting its polls: 120 polls, 30 s apart, are an hour.
 # Waits are scaled and work is not, so a poll of a resource that is at work is answered when the
@@ -31,10 +31,15 @@ class Call:
     region: str
     role: str = ""
     """The ARN of the role of the execution."""
+    assumed: Assumed | None = None
+    """The role that it assumes for this call."""
 
     def send(self, request: dict[str, Any]) -> dict[str, Any]:
         """Send a request and return the response without its HTTP metadata."""
-        made = client(self.service, self.region, self.role)
+        if self.assumed is None:
+            made = client(self.service, self.region, self.role)
+        else:
+            made = assuming(self.service, self.region, self.role, self.assumed)
         response: dict[str, Any] = getattr(made, xform_name(self.operation))(**request)
         response.pop("ResponseMetadata", None)
         return response

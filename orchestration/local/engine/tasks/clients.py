@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 from orchestration.local.iam import principals
@@ -13,17 +14,50 @@ _ENDPOINT: list[str] = []
 _ENFORCED: list[bool] = []
 
 
+@dataclass(frozen=True)
+class Assumed:
+    """The `Credentials` of a task."""
+
+    role: str
+    machine: str
+    """The ARN of the state machine, which the role's trust policy may ask for as `sts:ExternalId`.
+    https://docs.aws.amazon.com/step-functions/latest/dg/concepts-cross-acct-sync-pattern.html
+    """
+
+
+def assumed(env: Any, state_credentials: Any) -> Assumed | None:
+    """Return the role that a task assumes; None where it keeps that of its execution."""
+    role, details = state_credentials.role_arn, env.aws_execution_details
+    if role == details.role_arn:
+        return None
+    return Assumed(role, env.states.context_object.context_object_data["StateMachine"]["Id"])
+
+
 @functools.cache
 def client(service: str, region: str, role: str = "") -> Any:
     """Return a client of this embedded AWS that neither checks parameters nor retries.
 
     Where IAM is enforced, it acts as the role; without one, and elsewhere, as the account.
     """
+    return _client(service, region, principals.session(role) if role and _ENFORCED else None)
+
+
+def assuming(service: str, region: str, role: str, credentials: Assumed) -> Any:
+    """Return a client that acts as a role that an execution assumes, from its own role."""
+    made = client("sts", region, role).assume_role(
+        RoleArn=credentials.role,
+        RoleSessionName="states",
+        ExternalId=credentials.machine,
+    )["Credentials"]
+    keys = (made["AccessKeyId"], made["SecretAccessKey"], made["SessionToken"])
+    return _client(service, region, principals.Credentials(*keys))
+
+
+def _client(service: str, region: str, own: principals.Credentials | None) -> Any:
     import boto3
     from botocore.config import Config
     from botocore.handlers import handle_copy_source_param
 
-    own = principals.session(role) if role and _ENFORCED else None
     connection = boto3.session.Session().client(
         service,
         region_name=region,

@@ -39,6 +39,7 @@ from orchestration.local.engine.seams import replace
 from orchestration.local.engine.tasks import fields
 from orchestration.local.engine.tasks.aws_sdk import AwsSdk
 from orchestration.local.engine.tasks.calls import ACTIVITY, Call, await_end
+from orchestration.local.engine.tasks.clients import assumed
 from orchestration.local.engine.tasks.services import SYNC_JOBS, api_name
 from orchestration.local.engine.tasks.values import json_value, milliseconds
 
@@ -98,8 +99,8 @@ class SageMaker(_Plain):
         """Accept every integration: `definitions` has checked them."""
 
     def _call(self, operation: str, resource_runtime_part: Any) -> Call:
-        role = getattr(self, "_role", "")
-        return Call("sagemaker", operation, resource_runtime_part.region, role)
+        role, credentials = getattr(self, "_role", ""), getattr(self, "_assumed", None)
+        return Call("sagemaker", operation, resource_runtime_part.region, role, credentials)
 
     def _before_eval_execution(
         self,
@@ -108,7 +109,8 @@ class SageMaker(_Plain):
         raw_parameters: dict[str, Any],
         state_credentials: Any,
     ) -> None:
-        self._role = state_credentials.role_arn
+        self._role = env.aws_execution_details.role_arn
+        self._assumed = assumed(env, state_credentials)
         call = self._call(api_name(self.resource.api_action), resource_runtime_part)
         fields.check(env, call, raw_parameters, "sync")
         super()._before_eval_execution(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+
+from orchestration.local.account import documents
 
 # The name in a Resource, where it is not botocore's.
 _BOTO_NAMES = {
@@ -101,21 +102,11 @@ def api_name(action: str) -> str:
 @functools.cache
 def operations(service: str) -> frozenset[str] | None:
     """Return the operations of a service in a Resource, or None if it is unknown."""
-    import botocore.exceptions
-
-    try:
-        return frozenset(_model(service).operation_names)
-    except botocore.exceptions.UnknownServiceError:
-        return None
+    model = documents.model(boto_name(service))
+    return None if model is None else frozenset(model.operation_names)
 
 
 @functools.cache
 def service_id(service: str) -> str:
     """Return the words that AWS names a service in a Resource with: `EMR containers`."""
-    return str(_model(service).service_id)
-
-
-def _model(service: str) -> Any:
-    import botocore.session
-
-    return botocore.session.Session().get_service_model(boto_name(service))
+    return str(documents.model(boto_name(service)).service_id)

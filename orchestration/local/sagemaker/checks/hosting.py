@@ -82,6 +82,12 @@ def all_variants(config: JsonObject) -> list[JsonObject]:
     return [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
 
 
+def instance_types(variant: JsonObject) -> list[str]:
+    """Return the instance types that a variant may have."""
+    pools = [pool["InstanceType"] for pool in variant.get("InstancePools", [])]
+    return [*([variant["InstanceType"]] if "InstanceType" in variant else []), *pools]
+
+
 def check_shadowed_model(variant: JsonObject, model: JsonObject) -> None:
     """Refuse several containers in a variant that has a shadow, or is one."""
     if len(containers(model)) > 1:
@@ -138,7 +144,7 @@ def _check_shadow(request: JsonObject) -> None:
     if len(all_variants(request)) > len(("one that answers", "its shadow")):
         raise refusal("one shadow")
     for variant in all_variants(request):
-        is_inf1 = variant.get("InstanceType", "").startswith("ml.inf1.")
+        is_inf1 = any(kind.startswith("ml.inf1.") for kind in instance_types(variant))
         if is_inf1 or "ServerlessConfig" in variant or "AsyncInferenceConfig" in request:
             raise refusal("what has a shadow", variant=variant["VariantName"])
 
@@ -146,21 +152,26 @@ def _check_shadow(request: JsonObject) -> None:
 def _not_simulated(variants: list[JsonObject]) -> Iterator[str]:
     if len(variants) > 1 and any("ModelName" not in variant for variant in variants):
         yield "several variants of which one has no ModelName"
-    if any(variant.get("InstancePools") for variant in variants):
-        yield "InstancePools"
+    pools = (pool for variant in variants for pool in variant.get("InstancePools", []))
+    if any("ModelNameOverride" in pool for pool in pools):
+        yield "InstancePools with a ModelNameOverride"
 
 
 def _check_instances(variant: JsonObject) -> None:
-    kind = variant.get("InstanceType")
-    if kind is None or "InitialInstanceCount" not in variant:
+    kinds = instance_types(variant)
+    if not kinds or "InitialInstanceCount" not in variant:
         raise refusal("instances or serverless", variant=variant["VariantName"])
-    known = instance(kind)
-    if "VolumeSizeInGB" in variant and known and known.local_storage_gb:
-        raise refusal("volumes of local storage", type=kind)
+    priorities = [pool["Priority"] for pool in variant.get("InstancePools", [])]
+    if priorities and ("InstanceType" in variant or [*repeated(kinds), *repeated(priorities)]):
+        raise refusal("pools of instances", variant=variant["VariantName"])
+    for kind in kinds:
+        known = instance(kind)
+        if "VolumeSizeInGB" in variant and known and known.local_storage_gb:
+            raise refusal("volumes of local storage", type=kind)
 
 
 def _check_serverless(variant: JsonObject) -> None:
-    if variant.keys() & {"InstanceType", "InitialInstanceCount"}:
+    if variant.keys() & {"InstanceType", "InstancePools", "InitialInstanceCount"}:
         raise refusal("instances or serverless", variant=variant["VariantName"])
     config = variant["ServerlessConfig"]
     if config["MemorySizeInMB"] % _MEMORY_STEP:

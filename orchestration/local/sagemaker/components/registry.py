@@ -21,6 +21,7 @@ from orchestration.local.sagemaker.serving.endpoint import Endpoint
 from orchestration.local.sagemaker.serving.endpoints import Endpoints
 from orchestration.local.sagemaker.serving.model_host import ModelHost
 from orchestration.local.sagemaker.serving.models import Models
+from orchestration.local.sagemaker.serving.requests import Requests
 from orchestration.local.sagemaker.serving.rollouts import percent
 from orchestration.local.sagemaker.tags import Tags
 
@@ -48,6 +49,8 @@ class Components:
         self._endpoints = endpoints
         self._deployer = Deployer(account, endpoints.alarms, start_host)
         self._components: dict[str, Component] = {}
+        endpoints.alarms.requests_of_component = self._requests
+        self._past_logs: dict[str, str] = {}
         self._lock = threading.RLock()
 
     def operations(self) -> dict[str, Operation]:
@@ -73,16 +76,20 @@ class Components:
         return any(each.copies.arn == arn for each in self._components.values())
 
     def logs(self, name: str) -> str | None:
-        """Return the log of a component's model, or None if there is no such component."""
+        """Return the log of a component's model, or None if there was no such component."""
         component = self._components.get(name)
         if component is None:
-            return None
-        fleet = component.copies.fleet
-        return component.copies.last_log + (fleet.logs() if fleet else "")
+            return self._past_logs.get(name)
+        return self._past_logs.get(name, "") + component.copies.logs()
 
     def state(self) -> JsonObject:
         """Return all components as in Describe responses."""
         return {name: each.described() for name, each in sorted(self._components.items())}
+
+    def _requests(self, name: str) -> Requests | None:
+        """Return the last requests to a component, or None if there is no such component."""
+        component = self._components.get(name)
+        return None if component is None else component.copies.requests
 
     def _arn(self, name: str) -> str:
         return self._account.arn("sagemaker", f"inference-component/{name.lower()}")
@@ -162,6 +169,7 @@ class Components:
         own.traffic.route()
         if own.fleet:
             own.fleet.stop()
+        self._past_logs[component.name] = self._past_logs.get(component.name, "") + own.logs()
         threading.Event().wait(self._account.clock.pause(_DELETING_S))
         with self._lock:
             del self._components[component.name]

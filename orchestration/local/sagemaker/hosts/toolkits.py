@@ -30,15 +30,21 @@ class Toolkit:
 
     def interpreter(self, environment: Mapping[str, str]) -> str:
         """Return the Python that has the toolkit; raise :class:`JobFailed` if there is none."""
+        reason = self.missing(environment)
+        if reason is not None:
+            raise JobFailed(f"ClientError: {reason}")
+        return environment.get(self.python) or sys.executable
+
+    def missing(self, environment: Mapping[str, str]) -> str | None:
+        """Return why the toolkit cannot start a script on this machine; ``None`` if it can."""
         named = environment.get(self.python)
-        if named and os.access(named, os.X_OK):
-            return named
         if named:
-            raise JobFailed(f"ClientError: {self.python} is {named!r}, which is not executable")
+            executable = os.access(named, os.X_OK)
+            return None if executable else f"{self.python} is {named!r}, which is not executable"
         if importlib.util.find_spec(self.package) is not None:
-            return sys.executable
-        raise JobFailed(
-            f"ClientError: the embedded AWS runs {self.framework} images with {self.package}, "
+            return None
+        return (
+            f"the embedded AWS runs {self.framework} images with {self.package}, "
             f"which is not installed: {self.setup}; or set {self.python} to a Python that has it"
         )
 

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, ServiceError, now
+from orchestration.local.iam.working import require
 from orchestration.local.sagemaker.checks.surroundings import caller
 from orchestration.local.sagemaker.outcomes import JobFailed, JobStopped
 
@@ -69,6 +70,7 @@ class Job(ABC):
         try:
             self._meet_injected_fault()
             self.account.activity.begin(self._activity)
+            require(self.caller.principal, self.request, self.account.region)
             self.run()
         except JobFailed as error:
             self._end("Failed", "Failed", str(error)[:_LONGEST_REASON])

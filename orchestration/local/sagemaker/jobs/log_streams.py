@@ -7,14 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from orchestration.local.account.protocol import ACCOUNT_ID
+from orchestration.local.account.storage import Caller
+from orchestration.local.iam.working import lets_log
 
 
 class LogStream:
-    """A log stream that receives the lines of a growing log file."""
+    """A log stream with the lines of a growing log file, if its job's role may write it."""
 
-    def __init__(self, region: str, group: str, stream: str, file: Path) -> None:
+    def __init__(self, caller: Caller, group: str, stream: str, file: Path) -> None:
         from moto.logs.models import logs_backends
 
+        region = str(caller.region)
+        self._allowed = lets_log(caller.principal, region, group, stream)
+        if not self._allowed:
+            return
         backend: Any = logs_backends[ACCOUNT_ID][region]
         if group not in backend.groups:
             backend.create_log_group(group, {})
@@ -26,7 +32,7 @@ class LogStream:
 
     def copy(self, *, final: bool = False) -> None:
         """Copy new lines; with `final`, also an unfinished last line."""
-        if not self._file.exists():
+        if not self._allowed or not self._file.exists():
             return
         with self._file.open("rb") as file:
             file.seek(self._offset)

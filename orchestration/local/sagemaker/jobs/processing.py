@@ -158,7 +158,7 @@ class ProcessingJob(Job):
             stream = f"{self.name}/algo-{host.index + 1}-{int(time.time())}"
             group = "/aws/sagemaker/ProcessingJobs"
             log = host.directory / "log"
-            self._streams.append(LogStream(self.account.region, group, stream, log))
+            self._streams.append(LogStream(self.caller, group, stream, log))
 
     def _check_program(self) -> None:
         program = self._command()[0]

@@ -237,7 +237,7 @@ class TrainingJob(Job):
             stream = f"{self.name}/algo-{host.index + 1}-{self._launched_at}"
             group = "/aws/sagemaker/TrainingJobs"
             log = host.directory / "log"
-            self._streams.append(LogStream(self.account.region, group, stream, log))
+            self._streams.append(LogStream(self.caller, group, stream, log))
 
     def _wait(self) -> None:
         limit = RuntimeLimit(self.request, self.account.clock)

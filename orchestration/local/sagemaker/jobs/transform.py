@@ -59,7 +59,7 @@ class TransformJob(Job):
             raise JobFailed(f"AlgorithmError: {error}") from error
         stream = f"{self.name}/i-local-{int(time.time())}"
         group = "/aws/sagemaker/TransformJobs"
-        log = LogStream(self.account.region, group, stream, self.directory / "log")
+        log = LogStream(self.caller, group, stream, self.directory / "log")
         try:
             written = {each.relative: self._transformed(host, data, each) for each in objects}
         finally:

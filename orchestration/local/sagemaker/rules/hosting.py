@@ -82,6 +82,13 @@ HOSTING: Final[Mapping[str, Rule]] = {
         "ServerlessConfig.",
         "guide: https://github.com/aws/aws-cdk/pull/35557; wording assumed",
     ),
+    "pools of instances": Rule(
+        _REFUSED,
+        "Variant {variant} must have either an InstanceType, or InstancePools with different "
+        "instance types and priorities.",
+        f"{_GUIDE}/realtime-endpoints-heterogeneous.html; wording assumed, as is that no type and "
+        "no priority may be given twice",
+    ),
     "volumes of local storage": Rule(
         _REFUSED,
         "VolumeSize parameter is not allowed for the selected Instance type {type}",

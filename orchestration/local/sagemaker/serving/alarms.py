@@ -1,4 +1,4 @@
-"""Alarms on the metrics of endpoints: moto keeps them, their states follow from real requests.
+"""Alarms on metrics of endpoints and components: moto keeps them, real requests decide them.
 
 An alarm's periods are shortened as all pauses are, and end at the moment it is looked at. Alarms on
 other metrics have the state that `SetAlarmState` gave them.
@@ -6,12 +6,17 @@ other metrics have the state that `SetAlarmState` gave them.
 
 from __future__ import annotations
 
+import datetime
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
+from botocore.utils import parse_timestamp
+
 from orchestration.local.account.account import Account
-from orchestration.local.account.protocol import ACCOUNT_ID, Request, Service
+from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject, Request, Service
 from orchestration.local.sagemaker.serving.requests import (
     BACKLOG,
     METRICS,
@@ -27,7 +32,10 @@ _COMPARED: Final[Mapping[str, Callable[[float, float], bool]]] = {
 }
 _VARIANT = frozenset(["EndpointName", "VariantName"])
 _ENDPOINT = (frozenset(["EndpointName"]),)
-_DIMENSIONS = (_VARIANT, _VARIANT | {"EndpointConfigName"})
+_COMPONENT: Final = "InferenceComponentName"
+_DIMENSIONS = (_VARIANT, _VARIANT | {"EndpointConfigName"}, frozenset([_COMPONENT]))
+"""https://docs.aws.amazon.com/sagemaker/latest/dg/monitoring-cloudwatch.html: the answers of a
+component's new copies and of its old ones are one metric."""
 
 
 class Alarms(Service):
@@ -36,18 +44,38 @@ class Alarms(Service):
     name = "cloudwatch"
 
     def __init__(self, account: Account, requests_of: Callable[[str], Requests | None]) -> None:
-        super().__init__({})
+        super().__init__({"DescribeAlarmHistory": self._history})
         self._account = account
         self._requests_of = requests_of
+        self.requests_of_component: Callable[[str], Requests | None] = lambda _: None
 
     def handles(self, request: Request) -> bool:
-        """Return False: moto answers every call."""
-        return False
+        """Return whether moto 5.2.5 lacks the operation: it answers every other call."""
+        return request.operation in self.operations
 
     def check(self, request: Request) -> None:
         """Bring the states up to date before they are read."""
         if request.operation == "DescribeAlarms":
             self.refresh()
+
+    def _history(self, request: JsonObject) -> JsonObject:
+        """Answer ``DescribeAlarmHistory``, of which only changes of state are simulated."""
+        self.refresh()
+        start = parse_timestamp(request.get("StartDate", 0))
+        items = [
+            {
+                "AlarmName": alarm.name,
+                "AlarmType": "MetricAlarm",
+                "Timestamp": at,
+                "HistoryItemType": "StateUpdate",
+                "HistorySummary": f"Alarm updated from {before} to {after}",
+            }
+            for alarm in self._all()
+            if request.get("AlarmName", alarm.name) == alarm.name
+            for before, after, at in _changes(alarm)
+            if before != after and at >= start
+        ]
+        return {"AlarmHistoryItems": sorted(items, key=itemgetter("Timestamp"), reverse=True)[:100]}
 
     def missing(self, names: Sequence[str]) -> list[str]:
         """Return those among some names that no alarm has."""
@@ -77,12 +105,17 @@ class Alarms(Service):
             known = _ENDPOINT if alarm.metric_name == BACKLOG else _DIMENSIONS
             if alarm.namespace != "AWS/SageMaker" or alarm.metric_name not in (*METRICS, BACKLOG):
                 continue
-            requests = self._requests_of(dimensions.get("EndpointName", ""))
+            requests = self._requests(dimensions)
             if requests is None or frozenset(dimensions) not in known:
                 continue
             state, reason = self._state(alarm, requests, dimensions)
             if state != alarm.state_value:
                 alarm.update_state(reason, "{}", state)
+
+    def _requests(self, dimensions: Mapping[str, str]) -> Requests | None:
+        if _COMPONENT in dimensions:
+            return self.requests_of_component(dimensions[_COMPONENT])
+        return self._requests_of(dimensions.get("EndpointName", ""))
 
     def _all(self) -> list[Any]:
         from moto.cloudwatch.models import cloudwatch_backends
@@ -120,6 +153,15 @@ class Alarms(Service):
                 values = requests.values(alarm.metric_name, dimensions, start, start + period)
             name = alarm.extended_statistic or alarm.statistic
             yield statistic(name, values) if values else None
+
+
+def _changes(alarm: Any) -> Iterator[tuple[str, str, datetime.datetime]]:
+    """Yield the states that an alarm left and entered, and when."""
+    # Of each state that was left, moto keeps its name and when it was entered.
+    states = [(each[3], each[4]) for each in alarm.history]
+    states.append((alarm.state_value, alarm.state_updated_timestamp))
+    for (before, _), (after, at) in itertools.pairwise(states):
+        yield before, after, at.replace(tzinfo=datetime.UTC)
 
 
 def _is_on(alarm: Any) -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, ServiceError
+from orchestration.local.account.records import CAPACITY_REASON
+from orchestration.local.iam.working import lets_log
 from orchestration.local.sagemaker.checks.hosting import all_variants
 from orchestration.local.sagemaker.serving.alarms import Alarms
 from orchestration.local.sagemaker.serving.endpoint import Endpoint
@@ -25,6 +28,13 @@ from orchestration.local.sagemaker.serving.traffic import Fleet, Member
 
 # Seconds of AWS between a request and the start of the new model.
 _PROVISIONING_S = 10.0
+_PATIENCE_S = 3600.0
+"""Seconds for which instances are looked for: the most that a configuration may say."""
+_GROUPS: Final = {
+    "DescribeEndpoint": "/aws/sagemaker/Endpoints/{}",
+    "DescribeInferenceComponent": "/aws/sagemaker/InferenceComponents/{}",
+}
+"""The groups of logs by the operation that shows what serves."""
 _RETAINED = ("DesiredInstanceCount", "DesiredWeight")
 
 
@@ -54,6 +64,10 @@ def retained(request: JsonObject) -> tuple[str, ...]:
         each["VariantPropertyType"] for each in request.get("ExcludeRetainedVariantProperties", [])
     }
     return tuple(name for name in _RETAINED if name not in excluded)
+
+
+class NoMachines(Exception):
+    """None of a variant's instance types was available."""
 
 
 class Deployer:
@@ -89,11 +103,10 @@ class Deployer:
 
     def _replace(self, endpoint: Endpoint, rollout: Rollout) -> None:
         try:
-            reason = self._account.faults.for_job("CreateEndpoint", endpoint.name)
-            if reason:
-                self._fail(endpoint, reason)
-                return
-            new = self._started(endpoint, rollout)
+            new = self._started(endpoint, rollout, self._provisioned(endpoint, rollout))
+        except NoMachines as error:
+            self._fail(endpoint, str(error))
+            return
         except (ModelHostFailed, ServiceError) as error:
             named = "primary container"
             if isinstance(error, ModelHostFailed):
@@ -122,9 +135,32 @@ class Deployer:
         self._remove(endpoint, old)
         return True
 
-    def _started(self, endpoint: Endpoint, rollout: Rollout) -> Fleet:
+    def _provisioned(self, endpoint: Endpoint, rollout: Rollout) -> list[JsonObject]:
+        """Return the variants with the instance types that they got, all of one type each."""
+        return [self._placed(endpoint.name, each) for each in all_variants(rollout.config)]
+
+    def _placed(self, endpoint: str, variant: JsonObject) -> JsonObject:
+        pools = sorted(variant.get("InstancePools", [{}]), key=lambda pool: pool.get("Priority", 1))
+        patience_s = variant.get("VariantInstanceProvisionTimeoutInSeconds", _PATIENCE_S)
+        reason = ""
+        for pool in pools:
+            kind = pool.get("InstanceType", variant.get("InstanceType"))
+            asked = {} if kind is None else {"InstanceType": kind}
+            fault = self._account.faults.job_fault("CreateEndpoint", endpoint, asked)
+            if fault is None:
+                return {**variant, **asked}
+            threading.Event().wait(self._account.clock.pause(min(fault.delay_s, patience_s)))
+            reason = fault.message
+            patience_s -= fault.delay_s
+            if reason != CAPACITY_REASON or patience_s <= 0:
+                break
+        raise NoMachines(reason)
+
+    def _started(
+        self, endpoint: Endpoint, rollout: Rollout, variants: Sequence[JsonObject]
+    ) -> Fleet:
         members: list[Member] = []
-        for variant in all_variants(rollout.config):
+        for variant in variants:
             directory = self._directory(endpoint)
             # A host is told of its model, and what the variant says of its start.
             model = {**rollout.models[variant["VariantName"]], **variant}
@@ -132,6 +168,9 @@ class Deployer:
                 host: ModelHost = NoModel(directory)
                 members.append(_member(variant, host, endpoint.fleet, rollout.retained))
                 continue
+            role = str(model.get("ExecutionRoleArn", ""))
+            group = _GROUPS[endpoint.polled].format(endpoint.name)
+            lets_log(role, self._account.region, group, f"{variant['VariantName']}/i-local")
             try:
                 host = self._start_host(self._account, endpoint.name, model, directory)
             except (ModelHostFailed, ServiceError):

@@ -45,6 +45,10 @@ class Endpoint:
         """The first variant of what serves; empty where nothing does."""
         return self.fleet.members[0].variant if self.fleet else {}
 
+    def logs(self) -> str:
+        """Return the logs of all processes that it has had, so far."""
+        return self.last_log + (self.fleet.logs() if self.fleet else "")
+
     def begin(self, status: str, config: JsonObject) -> None:
         """Begin a creation or an update."""
         self.status = status
@@ -105,10 +109,24 @@ def _serving(members: tuple[Member, ...]) -> list[dict[str, Any]] | None:
             "DesiredInstanceCount": member.count,
             "CurrentWeight": member.weight,
             "DesiredWeight": member.weight,
+            **_pools(member),
         }
         for member in members
     ]
     return described or None
+
+
+def _pools(member: Member) -> dict[str, Any]:
+    """Return the instances of each type that a variant may have: here all are of one."""
+    pools = member.variant.get("InstancePools")
+    if pools is None:
+        return {}
+    own = member.variant.get("InstanceType")
+    counts = [
+        {"InstanceType": kind, "CurrentInstanceCount": member.count if kind == own else 0}
+        for kind in (pool["InstanceType"] for pool in pools)
+    ]
+    return {"InstancePools": counts}
 
 
 def _pending(variant: JsonObject) -> dict[str, Any]:

@@ -52,6 +52,7 @@ class Endpoints:
         self.alarms = self._alarms = Alarms(account, self.requests)
         self._deployer = Deployer(account, self._alarms, start_host)
         self._endpoints: dict[str, Endpoint] = {}
+        self._past_logs: dict[str, str] = {}
         self._lock = threading.RLock()
 
     def operations(self) -> dict[str, Operation]:
@@ -70,11 +71,14 @@ class Endpoints:
         return any(endpoint.arn == arn for endpoint in self._endpoints.values())
 
     def logs(self, name: str) -> str | None:
-        """Return the log of an endpoint's model, or None if there is no such endpoint."""
+        """Return the log of an endpoint's model, or None if there was no such endpoint.
+
+        As in CloudWatch, it outlives the endpoint.
+        """
         endpoint = self._endpoints.get(name)
         if endpoint is None:
-            return None
-        return endpoint.last_log + (endpoint.fleet.logs() if endpoint.fleet else "")
+            return self._past_logs.get(name)
+        return self._past_logs.get(name, "") + endpoint.logs()
 
     def state(self) -> JsonObject:
         """Return all endpoints as in Describe responses."""
@@ -224,6 +228,7 @@ class Endpoints:
         endpoint.traffic.route()
         if endpoint.fleet:
             endpoint.fleet.stop()
+        self._past_logs[endpoint.name] = self._past_logs.get(endpoint.name, "") + endpoint.logs()
         self._tags.forget(endpoint.arn)
         return {}
 

@@ -22,6 +22,10 @@ from types import ModuleType
 from typing import Any
 
 JSON = "application/json"
+_OWN = (
+    "; a container of your own is stood in for by a program of this machine: `local: "
+    "{command: [python3, serve.py], directory: FOLDER}` of the stage"
+)
 
 
 def default_input_fn(body: bytes, content_type: str) -> Any:
@@ -90,7 +94,7 @@ def _inference_module(model_dir: Path) -> ModuleType:
     if not path.exists() and (submitted / program).exists():
         code, path = submitted, submitted / program
     if not path.exists():
-        raise SystemExit(f"missing code/{program} in the model")
+        raise SystemExit(f"missing code/{program} in the model{_OWN}")
     sys.path.insert(0, str(code))
     specification = importlib.util.spec_from_file_location("inference", path)
     if specification is None or specification.loader is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -11,20 +12,23 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from orchestration.local.account import storage
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import Answer, JsonObject, ServiceError
-from orchestration.local.account.storage import Caller, Location
+from orchestration.local.account.stand_ins import StandIn
+from orchestration.local.iam.working import require
 from orchestration.local.processes.children import ChildProcess, read_log
-from orchestration.local.processes.working_time import WorkingTime
-from orchestration.local.sagemaker import archive
-from orchestration.local.sagemaker.checks.hosting import containers, model_data, model_reader
+from orchestration.local.processes.starting import StartingTime
+from orchestration.local.sagemaker.checks.hosting import containers, model_reader
 from orchestration.local.sagemaker.hosts import host_opt_ml
 from orchestration.local.sagemaker.hosts.environment import job_environment
+from orchestration.local.sagemaker.model_files import CodeMissing, fetch, fetch_beside
 
-# An hour is the most that SageMaker grants a container (ContainerStartupHealthCheckTimeout); a
-# model that can't be loaded ends its process long before, and so does not wait for this.
-_STARTS_WITHIN_S = 3600.0
+# https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-inference-code.html: a container
+# has 8 minutes until it answers /ping, where a configuration says nothing else, and 2 seconds for
+# each answer. A model that can't be loaded ends its process long before.
+_STARTS_WITHIN_S = 480.0
+_PING_S = 2.0
+_OK = 200
 # SageMaker gives a model 60 seconds; what a GPU answers in a second may take a CPU longer.
 _ANSWERS_WITHIN_S = 600.0
 _POLL_S = 0.05
@@ -58,22 +62,28 @@ class ModelHost:
         self.directory = directory
         self._port = 0
 
-    def wait_until_ready(self, within_s: float = _STARTS_WITHIN_S) -> None:
+    def wait_until_ready(self, within_s: float = _STARTS_WITHIN_S, scale: float = 1.0) -> None:
         """Wait until the model is loaded; raise `ModelHostFailed` if it fails."""
-        working = WorkingTime()
-        port_file = self.directory / "port"
-        while working.elapsed_s() < within_s and self._process.exit_status is None:
-            if port_file.exists():
-                self._port = int(port_file.read_text())
+        starting = StartingTime(self._process.pid, scale)
+        while starting.elapsed_s() < within_s and self._process.exit_status is None:
+            if self._is_ready():
                 return
             time.sleep(_POLL_S)
         if self._process.exit_status is None:
-            reason = f"the model did not start within {within_s:.0f} s"
+            reason = f"it did not answer GET /ping within {within_s:.0f} s"
         else:
             lines = self.logs().strip().splitlines()
             reason = lines[-1] if lines else "the model's process ended without any output"
         self.stop()
         raise ModelHostFailed(reason, self.logs(), self._name)
+
+    def _is_ready(self) -> bool:
+        """Return whether the model is loaded: our own server names its port then."""
+        port_file = self.directory / "port"
+        if not port_file.exists():
+            return False
+        self._port = int(port_file.read_text())
+        return True
 
     def invoke(self, body: bytes, headers: dict[str, str]) -> ModelAnswer:
         """Send an inference request to the model."""
@@ -82,7 +92,7 @@ class ModelHost:
             connection.request("POST", "/invocations", body, headers)
             response = connection.getresponse()
             content = response.read()
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             message = f"the model's process does not answer: {error}".encode()
             return ModelAnswer(500, message, container=self._name)
         finally:
@@ -98,6 +108,25 @@ class ModelHost:
     def stop(self) -> None:
         """Stop the process."""
         self._process.stop(grace_s=1)
+
+
+class ContainerHost(ModelHost):
+    """A program that runs in the place of a container's own, and answers on a port as it does."""
+
+    def __init__(self, process: ChildProcess, directory: Path, name: str, port: int) -> None:
+        super().__init__(process, directory, name)
+        self._port = port
+
+    @override
+    def _is_ready(self) -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, _PING_S)
+        try:
+            connection.request("GET", "/ping")
+            return connection.getresponse().status == _OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
 
 
 class HostSequence(ModelHost):
@@ -156,6 +185,7 @@ def start_model_host(
     account: Account, endpoint_name: str, model: JsonObject, directory: Path
 ) -> ModelHost:
     """Fetch a model and start what serves it; raise `ModelHostFailed` on failure."""
+    require(str(model.get("ExecutionRoleArn", "")), model, account.region)
     served = containers(model)
     if len(served) == 1:
         return _started(account, endpoint_name, model, (served[0], PRIMARY), directory)
@@ -183,8 +213,11 @@ def _started(
     model_dir = directory / "model"
     model_dir.mkdir(parents=True)
     beside, reader = directory / "additional-model-data-sources", model_reader(account, model)
-    _fetch(container, model_dir, reader)
-    _fetch_beside(container, beside, reader)
+    try:
+        fetch(container, model_dir, reader)
+    except CodeMissing as error:
+        raise ModelHostFailed(str(error)) from error
+    fetch_beside(container, beside, reader)
     own = dict(container.get("Environment", {}))
     for inside, outside in (("model", model_dir), (beside.name, beside)):
         own = {key: text.replace(f"/opt/ml/{inside}", str(outside)) for key, text in own.items()}
@@ -198,17 +231,9 @@ def _started(
         },
     )
     watch = host_opt_ml.watch(has_toolkit=False)
-    process = account.children.start(
-        [sys.executable, "-m", "orchestration.local.sagemaker.serving.hosting", str(directory)],
-        environment=environment,
-        directory=directory,
-        log=directory / "log",
-        opt_ml=host_opt_ml.own(directory),
-    )
-    host = ModelHost(process, directory, name)
-    host.wait_until_ready(
-        model.get("ContainerStartupHealthCheckTimeoutInSeconds", _STARTS_WITHIN_S)
-    )
+    host = _launched(account, account.stand_ins.of(model), environment, directory, name)
+    within_s = model.get("ContainerStartupHealthCheckTimeoutInSeconds", _STARTS_WITHIN_S)
+    host.wait_until_ready(within_s, account.clock.scale)
     change = watch.change() if watch else None
     if change:
         host.stop()
@@ -216,31 +241,37 @@ def _started(
     return host
 
 
-def _fetch(container: JsonObject, model_dir: Path, reader: Caller) -> None:
-    location = model_data(container, reader)
-    if location is None:
-        return
-    source = container.get("ModelDataSource", {}).get("S3DataSource", {})
-    if source.get("S3DataType") == "S3Prefix" and source.get("CompressionType") == "None":
-        storage.download(location, model_dir)
+def _launched(
+    account: Account,
+    stand_in: StandIn | None,
+    environment: dict[str, str],
+    directory: Path,
+    name: str,
+) -> ModelHost:
+    """Start what serves: our own server of `model_fn` and so on, or the program that stands in."""
+    if stand_in is None:
+        module = "orchestration.local.sagemaker.serving.hosting"
+        command: Sequence[str] = (sys.executable, "-m", module, str(directory))
+        port = 0
     else:
-        archive.unpack(storage.read(location), model_dir)
-    code = container.get("Environment", {}).get("SAGEMAKER_SUBMIT_DIRECTORY", "")
-    code = code.strip('"')
-    if code.startswith("s3://"):
-        try:
-            archive.unpack(storage.read(Location.parse(code, reader)), model_dir / "code")
-        except ServiceError as error:
-            raise ModelHostFailed(f"cannot fetch {code}: {error}") from error
+        command = stand_in.command
+        port = _free_port()
+        # So SageMaker itself tells the port to containers that take others than 8080.
+        environment = {**environment, "SAGEMAKER_BIND_TO_PORT": str(port)}
+    folder = directory if stand_in is None else Path(stand_in.directory or directory)
+    process = account.children.start(
+        command,
+        environment=environment,
+        directory=folder,
+        log=directory / "log",
+        opt_ml=host_opt_ml.own(directory),
+    )
+    if stand_in is None:
+        return ModelHost(process, directory, name)
+    return ContainerHost(process, directory, name, port)
 
 
-def _fetch_beside(container: JsonObject, folder: Path, reader: Caller) -> None:
-    """Fetch the data beside the model, each in a folder of its channel."""
-    for each in container.get("AdditionalModelDataSources", []):
-        source, place = each["S3DataSource"], folder / each["ChannelName"]
-        place.mkdir(parents=True)
-        location = Location.parse(source["S3Uri"], reader)
-        if source["S3DataType"] == "S3Prefix" and source["CompressionType"] == "None":
-            storage.download(location, place)
-        else:
-            archive.unpack(storage.read(location), place)
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])

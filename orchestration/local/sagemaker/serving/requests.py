@@ -79,7 +79,7 @@ class Requests:
     def values(
         self, metric: str, dimensions: Mapping[str, str], start: float, end: float
     ) -> list[float]:
-        """Return the values of a metric in a time, for a variant and maybe a configuration."""
+        """Return the values of a metric in a time, maybe of one variant, or configuration."""
         value = METRICS[metric]
         variant, config_name = dimensions.get("VariantName"), dimensions.get("EndpointConfigName")
         with self._lock:
@@ -87,7 +87,7 @@ class Requests:
         return [
             value(each)
             for each in rows
-            if each.variant == variant and config_name in (None, each.config_name)
+            if variant in (None, each.variant) and config_name in (None, each.config_name)
         ]
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject
+from orchestration.local.sagemaker.checks.hosting import instance_types
 from orchestration.local.sagemaker.rules import refusal
 
 _DIMENSION: Final = "sagemaker:variant:DesiredInstanceCount"
@@ -29,12 +30,12 @@ def check_scaled(
     account: Account, endpoint: str, old: Sequence[JsonObject], new: Sequence[JsonObject]
 ) -> None:
     """Refuse an update that removes a scaled variant, or changes its instance type."""
-    kept = {(each["VariantName"], each.get("InstanceType")) for each in new}
+    kept = [(each["VariantName"], *instance_types(each)) for each in new]
     touched = [
         each["VariantName"]
         for each in old
         if _resource(endpoint, each["VariantName"]) in _targets(account)
-        and (each["VariantName"], each.get("InstanceType")) not in kept
+        and (each["VariantName"], *instance_types(each)) not in kept
     ]
     if touched:
         raise refusal("scaled variants stay", variants=", ".join(touched))

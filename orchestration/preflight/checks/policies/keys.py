@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from orchestration.catalog.partitions import via_service
+from orchestration.deploy.account import Account
 from orchestration.deploy.identities import jobs
 from orchestration.deploy.permissions import Statement
 from orchestration.deploy.permissions.requests import keys
@@ -133,13 +135,18 @@ def _of_bucket(
         context=(
             {
                 "ContextKeyName": "kms:ViaService",
-                "ContextKeyValues": [f"s3.{examination.account.region}.amazonaws.com"],
+                "ContextKeyValues": [_s3(examination.account)],
                 "ContextKeyType": "string",
             },
         ),
     )
     of_policy = list(_use(examination, use))
     yield from of_policy or _not_allowed(examination, use, bucket)
+
+
+def _s3(account: Account) -> str:
+    """Return the name by which KMS knows S3 in a region."""
+    return max(via_service("s3", account.region))
 
 
 def _default(examination: Examination, bucket: str) -> str | None:

@@ -19,8 +19,8 @@ from typing import Final
 import typer
 
 from orchestration import __version__
-from orchestration.cli.commands.rendering import lock
-from orchestration.cli.output import note, say
+from orchestration.cli.commands.rendering import lock, warn
+from orchestration.cli.output import document, say
 from orchestration.cli.run_file import NAME as RUN_FILE
 from orchestration.errors import OrchestrationError, near
 
@@ -28,6 +28,8 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LONGEST: Final = 30
 _ROLE: Final = "arn:aws:iam::123456789012:role/SageMakerExecution"
 """In the place of a role of one's own."""
+_EXTRAS: Final = "airflow,aws,demo,local"
+"""For the commands of the Makefile; `demo` has the toolkits that start training scripts."""
 _SCAFFOLD: Final[Mapping[str, str]] = {
     "Makefile": "Makefile",
     "README.md": "README.md",
@@ -79,14 +81,50 @@ TEMPLATES: Final[Mapping[str, Template]] = {
             "src/inference.py": "how the endpoint answers",
         },
     ),
+    "text-classifier": Template(
+        example="text_classifier",
+        file="tickets.yaml",
+        about="A classifier of short texts with PyTorch: the best of its checkpoints is deployed "
+        "if it is good enough.",
+        made="messages",
+        inputs={"data": "messages"},
+        packages=("torch",),
+        scripts={
+            "src/texts.py": "how data is read, and what the model sees of it",
+            "src/model.py": "the network",
+            "src/train.py": "the training loop, which leaves a checkpoint after each epoch",
+            "src/evaluate.py": "how good a checkpoint is: writes `evaluation.json`",
+            "src/inference.py": "how the endpoint answers",
+        },
+    ),
+    "xgboost": Template(
+        example="xgboost",
+        file="flats.yaml",
+        about="Boosted trees with XGBoost on rows of CSV, deployed if their error is small enough.",
+        made="rents",
+        inputs={"data": "rents"},
+        packages=("numpy", "xgboost-cpu"),
+        scripts={
+            "src/flats.py": "how data is read",
+            "src/train.py": "the objective, and when to stop",
+            "src/evaluate.py": "how good the model is: writes `evaluation.json`",
+            "src/inference.py": "how the endpoint answers",
+        },
+    ),
     "fsdp-finetune": Template(
         example="fine_tuning",
         file="fine_tuning.yaml",
-        about="A causal language model of Hugging Face, fine-tuned with FSDP over two machines.",
+        about="A causal language model of Hugging Face, fine-tuned with FSDP over two machines, "
+        "and deployed if it has learned enough.",
         made="tiny-llama",
         inputs={"model": "tiny-llama", "texts": "data"},
         packages=("numpy", "torch", "transformers"),
-        scripts={"src/train.py": "the training loop"},
+        scripts={
+            "src/texts.py": "how texts are read",
+            "src/train.py": "the training loop",
+            "src/evaluate.py": "how good the model is: writes `evaluation.json`",
+            "src/inference.py": "how the endpoint answers",
+        },
     ),
     "tuning": Template(
         example="tuning",
@@ -108,7 +146,7 @@ TEMPLATES: Final[Mapping[str, Template]] = {
 }
 
 
-def init(directory: Path, template: str) -> None:
+def init(directory: Path, template: str, *, as_json: bool = False) -> None:
     """Write a folder with a pipeline, its code, made-up data and what stands around them."""
     name = directory.resolve().name
     chosen = _chosen(template)
@@ -122,12 +160,36 @@ def init(directory: Path, template: str) -> None:
         raise typer.BadParameter(f"{directory} is not empty", param_hint="DIRECTORY")
     _copy(chosen, directory, name)
     _surround(chosen, directory, name)
-    _make_data(chosen, directory)
+    warnings = _make_data(chosen, directory)
+    warn(warnings)
     lock(str(directory / f"{name}.yaml"), check=False)
+    if as_json:
+        document(
+            {
+                "directory": str(directory),
+                "pipeline": f"{name}.yaml",
+                "template": template,
+                "scripts": dict(chosen.scripts),
+                "files": _files(directory),
+                "warnings": warnings,
+                "next": _following(directory),
+            }
+        )
+        return
     say(
         f"{directory}: {name}.yaml, {', '.join(chosen.scripts)}, {RUN_FILE} and what is around them"
     )
-    say(f"next: cd {directory} && pip install -r requirements.txt && orchestrate run")
+    say(f"next: {_following(directory)}")
+
+
+def _files(directory: Path) -> list[str]:
+    return sorted(
+        path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()
+    )
+
+
+def _following(directory: Path) -> str:
+    return f"cd {directory} && pip install -r requirements.txt && orchestrate run"
 
 
 def _chosen(template: str) -> Template:
@@ -181,7 +243,7 @@ def _surround(template: Template, directory: Path, name: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(re.sub(r"@([A-Z]+)@", lambda match: values[match[1]], text), "utf-8")
     (directory / RUN_FILE).write_text(_run_file(template, name), "utf-8")
-    needed = [f"sagemaker-orchestration[airflow,aws,local]>={__version__}", *template.packages]
+    needed = [f"sagemaker-orchestration[{_EXTRAS}]>={__version__}", *template.packages]
     (directory / "requirements.txt").write_text("\n".join((*needed, "")), "utf-8")
 
 
@@ -201,12 +263,14 @@ def _run_file(template: Template, name: str) -> str:
     )
 
 
-def _make_data(template: Template, directory: Path) -> None:
+def _make_data(template: Template, directory: Path) -> list[str]:
+    """Make the data of a template, and return why that could not be done."""
     command = [sys.executable, "make.py", template.made]
     made = subprocess.run(command, cwd=directory, check=False, capture_output=True, text=True)  # noqa: S603 - our own script
-    if made.returncode:
-        last = made.stderr.strip().splitlines()[-1:] or ["it said nothing"]
-        note(
-            f"the made-up data is missing ({last[0]}); install the packages and run "
-            f"`python make.py {template.made}`"
-        )
+    if not made.returncode:
+        return []
+    last = made.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+    return [
+        f"the made-up data is missing ({last[0]}); install the packages and run "
+        f"`python make.py {template.made}`"
+    ]
