@@ -5,28 +5,46 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
 from orchestration.cli.output import console, note
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from orchestration.direct.progress import OnProgress, Progress, StepState
+    from orchestration.direct.progress import Progress, StepState
+    from orchestration.local.run.working import Working
 
 _REFRESH_PER_S = 8
+_TOLD_EVERY_S: Final = 2.0
+"""Seconds between two lines about one job; a checkpoint is told at once."""
+_LOG_EVERY_S: Final = 10.0
+"""The same of a job whose log has no metrics: its last line is told."""
+_WIDTH: Final = 100
+"""Characters of a job's line that are shown."""
 MARKS = {"running": "…", "succeeded": "✓", "failed": "✗", "skipped": "–"}
 STYLES = {"running": "cyan", "succeeded": "green", "failed": "bold red", "skipped": "dim"}
 
 
+class Shown(Protocol):
+    """A display of a run."""
+
+    def change(self, progress: Progress) -> None:
+        """Show a change of a step."""
+
+    def work(self, working: Working) -> None:
+        """Show how far a job is."""
+
+
 class Board:
-    """The stages of a run, each with its current step and duration."""
+    """The stages of a run, each with its current step, how far its job is, and its duration."""
 
     def __init__(self, title: str, stages: Sequence[str]) -> None:
         self._title = title
         self._steps: dict[str, dict[str, StepState]] = {stage: {} for stage in stages}
         self._began: dict[str, float] = {}
         self._ended: dict[str, float] = {}
+        self._working: dict[str, Working] = {}
 
     def change(self, progress: Progress) -> None:
         """Record a change of a step."""
@@ -37,11 +55,16 @@ class Board:
             self._began.setdefault(progress.stage, now)
             self._ended[progress.stage] = now
 
+    def work(self, working: Working) -> None:
+        """Record how far a job is."""
+        self._working[working.stage] = working
+
     def __rich__(self) -> Table:
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(title=self._title, title_justify="left", box=None, padding=(0, 2, 0, 0))
-        for heading in ("", "stage", "step", "seconds"):
+        for heading in ("", "stage", "step", "seconds", ""):
             right, width = heading == "seconds", 14 if heading == "step" else None
             table.add_column(heading, justify="right" if right else "left", min_width=width)
         for stage, steps in self._steps.items():
@@ -52,6 +75,7 @@ class Board:
                 stage,
                 ", ".join(step.partition(".")[2] for step in running[:2]),
                 self._seconds(stage, going=state == "running"),
+                Text(_text(self._working[stage])) if stage in self._working else "",
                 style=STYLES.get(state, "dim"),
             )
         return table
@@ -64,33 +88,60 @@ class Board:
 
 
 @contextmanager
-def following(title: str, stages: Sequence[str], *, live: bool = True) -> Iterator[OnProgress]:
+def following(title: str, stages: Sequence[str], *, live: bool = True) -> Iterator[Shown]:
     """Show the progress of a run on standard error; ``live``: by a table, on a terminal."""
     screen = console(err=True)
     if not live or not screen.is_terminal or screen.is_dumb_terminal:
         note(title)
-        yield _Lines().change
+        yield _Lines()
         return
     from rich.live import Live
 
     board = Board(title, stages)
     with Live(board, console=screen, refresh_per_second=_REFRESH_PER_S):
-        yield board.change
+        yield board
 
 
 class _Lines:
-    """Print a line for each step that begins, and for each that fails."""
+    """Print a line for each step that begins or fails, and now and then how far a job is."""
 
     def __init__(self) -> None:
+        self._began = time.monotonic()
         self._said: set[tuple[str, bool]] = set()
+        self._told: dict[str, tuple[float, Working]] = {}
 
     def change(self, progress: Progress) -> None:
         """Record a change of a step."""
+        # The run began when it says so, not when this display did.
+        self._began = time.monotonic() - progress.elapsed_s
         failed = progress.state == "failed"
         what = (progress.step, failed)
         if progress.state != "skipped" and what not in self._said:
             self._said.add(what)
             note(f"{progress.elapsed_s:7.1f}s  {progress.step}{' failed' if failed else ''}")
+
+    def work(self, working: Working) -> None:
+        """Record how far a job is."""
+        now = time.monotonic()
+        at, before = self._told.get(working.job, (self._began, None))
+        is_new = before is None or working.checkpoint != before.checkpoint
+        least = _TOLD_EVERY_S if working.metrics else _LOG_EVERY_S
+        text = _text(working)
+        if not text or (before and text == _text(before)):
+            return
+        if now - at >= least or (is_new and (working.metrics or working.checkpoint)):
+            self._told[working.job] = now, working
+            others = [job for job, (_, told) in self._told.items() if told.stage == working.stage]
+            which = f"{working.stage}, {working.job}" if len(others) > 1 else working.stage
+            note(f"{now - self._began:7.1f}s  {which}: {text}")
+
+
+def _text(working: Working) -> str:
+    """Return how far a job is, in a line."""
+    parts = [f"{name}={value:.4g}" for name, value in working.metrics.items()]
+    if working.checkpoint:
+        parts.append(f"checkpoint {working.checkpoint}")
+    return (", ".join(parts) or working.line.strip())[:_WIDTH]
 
 
 def _together(states: list[StepState]) -> str:

@@ -94,13 +94,13 @@ def run(
     title = f"{loaded.name}, run {name}"
     stages = [stage.name for stage in loaded.every_stage]
     person = replies.person(loaded.lower(), alone=False)
-    with terminable(), following(title, stages, live=person is None) as on_progress:
+    with terminable(), following(title, stages, live=person is None) as shown:
         outcome = outcome_of(
             loaded,
             given,
             session=Profile(profile, region or loaded.region),
             run_id=name,
-            on_progress=on_progress,
+            on_progress=shown.change,
             on_question=person,
         )
     lines = _billed(loaded, name, profile, region)

@@ -121,14 +121,15 @@ def _run(
     from orchestration.local.run import run
 
     title = f"{pipeline.name} on {driver.value}"
-    with following(title, [stage.name for stage in pipeline.stages]) as on_progress:
+    with following(title, [stage.name for stage in pipeline.stages]) as shown:
         # Each gets its own account, so that both start empty.
         return run(
             pipeline,
             on=driver.value,
             parameters=_PARAMETERS,
             uploads=uploads,
-            on_progress=on_progress,
+            on_progress=shown.change,
+            on_work=shown.work,
             airflow=airflow,
         )
 

@@ -90,14 +90,15 @@ def run(
     title = f"{loaded.name} on {driver.value}"
     stages = [stage.name for stage in loaded.every_stage]
     person = replies.person(loaded.lower(), alone=True)
-    with terminable(), following(title, stages, live=person is None) as on_progress:
+    with terminable(), following(title, stages, live=person is None) as shown:
         report = run_locally(
             loaded,
             on=driver.value,
             parameters=chosen,
             uploads=files,
             run_id=run_id,
-            on_progress=on_progress,
+            on_progress=shown.change,
+            on_work=shown.work,
             on_question=person,
             on_end=left.writer(loaded, which.path, files),
             time_scale=time_scale,

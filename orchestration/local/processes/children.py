@@ -18,6 +18,7 @@ from orchestration.local.processes.working_time import WorkingTime
 # a person who waits. (SageMaker gives a stopped job 120 seconds.)
 GRACE_S = 5.0
 _POLL_S = 0.1
+_END_BYTES = 65_536
 _REMOVALS = 20
 _REMOVE_AGAIN_S = 0.05
 
@@ -151,3 +152,12 @@ class Children:
 def read_log(path: Path) -> str:
     """Read a log file; empty before the process has written anything."""
     return path.read_text(errors="replace") if path.exists() else ""
+
+
+def read_end(path: Path) -> str:
+    """Read the last lines of a log file, however long it is."""
+    if not path.exists():
+        return ""
+    with path.open("rb") as log:
+        log.seek(max(0, path.stat().st_size - _END_BYTES))
+        return log.read().decode(errors="replace")

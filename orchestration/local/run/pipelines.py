@@ -23,6 +23,7 @@ from orchestration.local.run.failed_logs import with_logs
 from orchestration.local.run.preparation import prepare
 from orchestration.local.run.report import Followed, On, RunReport
 from orchestration.local.run.toolkits_needed import check_toolkits
+from orchestration.local.run.working import OnWork, following_jobs
 from orchestration.local.server.embedded import DEFAULT_REGION, EmbeddedAws
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def run(
     uploads: Mapping[str, Path] | None = None,
     run_id: str | None = None,
     on_progress: OnProgress | None = None,
+    on_work: OnWork | None = None,
     on_question: OnQuestion | None = None,
     on_end: OnEnd | None = None,
     time_scale: float = 0.02,
@@ -57,8 +59,8 @@ def run(
     pipeline's region, in which a second of AWS takes ``time_scale`` real seconds, and a job that
     does what one has done whose results lie in the folder ``job_cache`` does not run again; without
     ``airflow``, a new Airflow. The parameter ``role`` is optional. ``on_question`` answers for a
-    person: it is given a stage and its question. ``on_end`` is given the account and the report
-    before the account goes.
+    person: it is given a stage and its question. ``on_work`` is told once a second how far the jobs
+    are. ``on_end`` is given the account and the report before the account goes.
 
     Raises :class:`~orchestration.errors.DeployError` if parameters do not fit or code is
     missing, and :class:`~orchestration.errors.LocalError` if a training toolkit is.
@@ -87,7 +89,7 @@ def run(
             on_progress=on_progress or _ignore,
             airflow=airflow,
         )
-        with asking(on_question, workflow, attempt.places, account):
+        with asking(on_question, workflow, attempt.places, account), attempt.telling(on_work):
             ended = attempt.run(on, [stage.name for stage in pipeline.every_stage])
         if on_end is not None:
             on_end(account, ended)
@@ -107,12 +109,22 @@ class _Attempt:
     airflow: LocalAirflow | None
 
     @property
-    def places(self) -> list[str]:
-        """The S3 URIs that the run may have, by what runs it."""
+    def tokens(self) -> list[str]:
+        """The tokens that the run may have, by what runs it."""
         name, region = self.workflow.name, self.aws.region
         execution = f"arn:aws:states:{region}:{ACCOUNT_ID}:execution:{name}:{self.run_id}"
-        names = (f"{name}/{self.run_id}", execution)
-        return [f"{self.workspace}/{run_token(each)}" for each in names]
+        return [run_token(each) for each in (f"{name}/{self.run_id}", execution)]
+
+    @property
+    def places(self) -> list[str]:
+        """The S3 URIs that the run may have."""
+        return [f"{self.workspace}/{token}" for token in self.tokens]
+
+    def telling(self, on_work: OnWork | None) -> contextlib.AbstractContextManager[None]:
+        """Tell how far the jobs are, if anybody asks."""
+        if on_work is None:
+            return contextlib.nullcontext()
+        return following_jobs(self.aws, self.tokens, on_work)
 
     def run(self, on: On, stage_names: list[str]) -> RunReport:
         before = max((call.sequence for call in self.aws.calls()), default=0)

@@ -142,6 +142,14 @@ class SageMaker(Service):
                 return job.logs()
         return self._endpoints.logs(name) or self._components.logs(name) or ""
 
+    def progress(self) -> list[JsonObject]:
+        """Return how far each job is that has not ended, with its name and tags."""
+        return [
+            {"name": job.name, "tags": job.request.get("Tags", []), **job.progress()}
+            for jobs in (self.training, self.processing, self.transform, self.tuning)
+            for job in jobs.under_way()
+        ]
+
     def state(self) -> JsonObject:
         """Return everything that is simulated here."""
         return {

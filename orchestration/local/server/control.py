@@ -23,6 +23,7 @@ _PROVIDING = threading.Lock()
 _SHOWN: Final[Mapping[str, Callable[[Simulation], Any]]] = {
     "accesses": lambda _: [access.to_json() for access in accesses()],
     "calls": lambda simulation: [call.to_json() for call in simulation.account.recorder.calls()],
+    "progress": lambda simulation: simulation.sagemaker.progress(),
     "state": snapshot,
 }
 

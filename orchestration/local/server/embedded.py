@@ -169,6 +169,14 @@ class EmbeddedAws:
         """Return the content of the account: jobs, endpoints, file systems, objects, ..."""
         return dict(self._get("state"))
 
+    def progress(self) -> list[dict[str, Any]]:
+        """Return the jobs that have not ended: `name`, `tags`, and how far each of them is.
+
+        That is its `phase` (the secondary status of a training job), the last `metrics` and the
+        last `line` of its log, and its newest `checkpoint`.
+        """
+        return list(self._get("progress"))
+
     def logs(self, job_name: str) -> str:
         """Return the log of a job or an endpoint so far."""
         return str(self._get(f"logs/{quote(job_name)}")["logs"])

@@ -173,21 +173,21 @@ def run_all(
         if account.embedded:
             runs = _Runs(asked, where, account, keep, new_run_id(), None)
             for number, each in numbered:
-                with terminable(), following(named(number, each), ["probe"]) as on_progress:
-                    runs.run(number, each, on_progress)
+                with terminable(), following(named(number, each), ["probe"]) as shown:
+                    runs.run(number, each, shown.change)
             return
         interruption = Interruption()
         runs = _Runs(asked, where, account, keep, new_run_id(), interruption)
         for number, each in numbered:
             note(named(number, each))
         stages = [f"probe-{number}" for number, _ in numbered]
-        with terminable(), following("probes", stages) as on_progress:
+        with terminable(), following("probes", stages) as shown:
 
             def work() -> list[Interrupted]:
                 failed = Event()
                 with ThreadPoolExecutor(where.parallel) as pool:
                     running = [
-                        pool.submit(_attended, runs, number, each, on_progress, failed)
+                        pool.submit(_attended, runs, number, each, shown.change, failed)
                         for number, each in numbered
                     ]
                 errors = [error for each in running if (error := each.exception()) is not None]

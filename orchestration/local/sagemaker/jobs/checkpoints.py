@@ -18,6 +18,8 @@ class CheckpointSync:
         self._prefix = Location.parse(uri, caller)
         self._uploaded: dict[Path, _Mark] = {}
         self._seen: dict[Path, _Mark] = {}
+        self.newest: str | None = None
+        """The checkpoint, a file or a folder of the directory, that was uploaded last."""
 
     def restore(self) -> int:
         """Download the checkpoints of an earlier job and return the number of files."""
@@ -36,9 +38,10 @@ class CheckpointSync:
             try:
                 mark = _mark(path)
                 if self._uploaded.get(path) != mark and (final or self._seen.get(path) == mark):
-                    relative = path.relative_to(self._directory).as_posix()
-                    storage.write(self._prefix.child(relative), path.read_bytes())
+                    relative = path.relative_to(self._directory)
+                    storage.write(self._prefix.child(relative.as_posix()), path.read_bytes())
                     self._uploaded[path] = mark
+                    self.newest = relative.parts[0]
                 self._seen[path] = mark
             except FileNotFoundError:
                 # Renamed or deleted in the meantime.

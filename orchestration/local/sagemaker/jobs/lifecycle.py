@@ -47,9 +47,23 @@ class Job(ABC):
     def logs(self) -> str:
         """Return the job's log so far."""
 
+    def recent_log(self) -> str:
+        """Return the end of the job's log so far."""
+        return self.logs()
+
     @abstractmethod
     def describe(self) -> JsonObject:
         """Return those members of its Describe response that not all jobs have."""
+
+    def progress(self) -> JsonObject:
+        """Return how far the job is, for people who wait for it."""
+        lines = self.recent_log().splitlines()
+        return {
+            "phase": self.status,
+            "metrics": {},
+            "checkpoint": None,
+            "line": next((line for line in reversed(lines) if line.strip()), ""),
+        }
 
     def enter(self, secondary_status: str, message: str = "") -> None:
         """Enter a new phase."""

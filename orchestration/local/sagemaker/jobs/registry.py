@@ -54,6 +54,10 @@ class Jobs:
         """Return the job with an ARN, or None."""
         return next((job for job in list(self._jobs.values()) if job.arn == arn), None)
 
+    def under_way(self) -> list[Job]:
+        """Return the jobs that have not ended, in the order of their beginnings."""
+        return [job for job in list(self._jobs.values()) if job.ended is None]
+
     def close(self) -> None:
         """Ask all jobs to stop."""
         for job in list(self._jobs.values()):

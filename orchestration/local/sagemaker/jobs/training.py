@@ -6,12 +6,14 @@ import json
 import math
 import time
 
+from typing_extensions import override
+
 from orchestration.execution.reading.metrics import final_metrics
 from orchestration.local.account import sharing, storage
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, now
 from orchestration.local.account.storage import Location
-from orchestration.local.processes.children import ChildProcess, read_log
+from orchestration.local.processes.children import ChildProcess, read_end, read_log
 from orchestration.local.sagemaker import archive
 from orchestration.local.sagemaker.checks.training import check_training_request
 from orchestration.local.sagemaker.hosts import host_opt_ml, programs
@@ -125,6 +127,23 @@ class TrainingJob(Job):
             # https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingJob.html
             "BillableTimeInSeconds": seconds if self.ended else None,
         }
+
+    @override
+    def progress(self) -> JsonObject:
+        """Return its phase, the metrics that its log tells lately, and its newest checkpoint."""
+        definitions = self.request["AlgorithmSpecification"].get("MetricDefinitions", [])
+        metrics = final_metrics(definitions, self.recent_log(), now())
+        return {
+            **super().progress(),
+            "phase": self.secondary_status,
+            "metrics": {metric["MetricName"]: metric["Value"] for metric in metrics},
+            "checkpoint": next((sync.newest for sync in self._syncs if sync.newest), None),
+        }
+
+    @override
+    def recent_log(self) -> str:
+        """Return the ends of the logs of all hosts, the first host's last."""
+        return "".join(read_end(host.directory / "log") for host in reversed(self._cluster.hosts))
 
     def logs(self) -> str:
         """Return the logs of all hosts so far."""
