@@ -235,10 +235,8 @@ def _request(name: str, stage: Mapping[str, Any], region: object) -> Auto:
 
 def _in_region(strategy: Mapping[str, Any], region: object) -> dict[str, Any]:
     """Return a request whose prices are those of the pipeline's region, unless it names one."""
-    from orchestration.strategies.images.table import suffixes
-
     instances = strategy.get("instances") or {}
-    if region not in suffixes() or not isinstance(instances, Mapping):
+    if not isinstance(region, str) or not isinstance(instances, Mapping):
         return dict(strategy)
     return {**strategy, "instances": {"region": region, **instances}}
 
@@ -249,7 +247,8 @@ def _framework(stage: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(image, str):
         return {"framework": {"image": image}}
     facts = (named.get("name"), named.get("version")) if isinstance(named, dict) else ()
-    if facts and facts[0] in ("pytorch", "tensorflow", "mxnet") and isinstance(facts[1], str):
+    known = ("pytorch", "huggingface", "tensorflow", "mxnet")
+    if facts and facts[0] in known and isinstance(facts[1], str):
         return {"framework": {"name": facts[0], "version": facts[1]}}
     return {}
 

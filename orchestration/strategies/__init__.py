@@ -12,7 +12,7 @@ from orchestration.strategies.degrees import (
     replicas,
     world,
 )
-from orchestration.strategies.findings import findings, first_version
+from orchestration.strategies.findings import device_findings, findings, first_version
 from orchestration.strategies.models import (
     MPI,
     SMDDP,
@@ -42,6 +42,7 @@ __all__ = [
     "Strategy",
     "TorchDistributed",
     "Use",
+    "device_findings",
     "findings",
     "first_version",
     "hyperparameters",

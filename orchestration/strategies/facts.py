@@ -93,7 +93,7 @@ def _software(framework: str | None, use: Use, *, neuron: bool) -> Software:
         return tagged if tagged.cuda is not None else replace(tagged, cuda=use.cuda)
     version = _written_out(framework, use.framework_version)
     if framework is None or version is None:
-        return Software()
+        return Software(use.cuda)
     return software(framework, version, neuron=neuron)
 
 

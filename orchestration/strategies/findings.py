@@ -50,6 +50,22 @@ def _unsupported(strategy: Strategy, use: Use) -> Iterator[Finding]:
                 yield Finding(path, rule.message(known), rule.verdict == "no")
 
 
+def device_findings(use: Use) -> list[Finding]:
+    """Find why a container can't drive the instances' devices, or may not, whatever starts it.
+
+    >>> blackwell = ("ml.p6-b200.48xlarge",)
+    >>> old = Use(framework="pytorch", framework_version="2.1.0", instance_types=blackwell)
+    >>> [found.certain for found in device_findings(old)]
+    [True]
+    """
+    return [
+        Finding(_PATHS.get(rule.subject, "strategy"), rule.message(known), rule.verdict == "no")
+        for known in facts(NoStrategy(), use)
+        for rule in deciding("none", known)
+        if rule.strategy == "*" and rule.verdict != "yes"
+    ]
+
+
 def first_version(framework: str, instance_type: str) -> str | None:
     """Return the first version of a framework whose container can drive a type's GPUs.
 

@@ -20,7 +20,7 @@ class Use:
     image: str | None = None
     """The registry path set by the user, if it is known; ``None``: the framework's image."""
     cuda: str | None = None
-    """CUDA in the image, where its tag does not tell: ``12.4``."""
+    """CUDA in the container, where neither a tag nor a version tells: ``12.4``."""
     instance_types: tuple[str, ...] = ()
     """Every candidate: of the cluster itself, its fallbacks, its preferences."""
     instance_count: int | None = None

@@ -74,6 +74,12 @@ def refusal(path: Path) -> dict[str, str]:
     return {problem.path: problem.message for problem in error.value.problems}
 
 
+def test_a_region_that_does_not_exist_has_no_prices(tmp_path: Path) -> None:
+    path = written(tmp_path, {**described(), "region": "us-moon-1"})
+    with pytest.raises(PipelineError, match=r"region: unknown region 'us-moon-1'"):
+        planned(path)
+
+
 def test_what_is_not_planned_yet_is_not_run(tmp_path: Path) -> None:
     [(path, message)] = refusal(written(tmp_path, described())).items()
     assert path == "stages.train.strategy"

@@ -244,11 +244,20 @@ def test_a_value_is_as_long_as_it_is_sent(
         assert said in refused(given)["hyperparameters.a"]
 
 
-def test_a_container_that_cannot_drive_the_gpus_is_refused_with_the_way_out() -> None:
+@pytest.mark.parametrize(
+    ("framework", "cuda"),
+    [
+        ({"name": "pytorch", "version": "2.5.1"}, "12.4"),
+        ({"name": "huggingface", "version": "4.26.0"}, "11.7"),
+        ({"name": "huggingface", "version": "4.17.0", "base": "pytorch1.10.2"}, "11.3"),
+    ],
+)
+def test_a_container_that_cannot_drive_the_gpus_is_refused_with_the_way_out(
+    framework: dict[str, str], cuda: str
+) -> None:
     cluster = {"instance_type": "ml.p6-b200.48xlarge"}
-    framework = {"name": "pytorch", "version": "2.5.1"}
     problem = refused(job(image=None, framework=framework, source=CODE, cluster=cluster))[
         "strategy"
     ]
-    assert "need CUDA 12.8 or later; the container has CUDA 12.4" in problem
+    assert f"need CUDA 12.8 or later; the container has CUDA {cuda}" in problem
     assert "use PyTorch 2.7.1 or later" in problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestration.catalog import accelerators, instances
-from orchestration.strategies import NoStrategy, TorchDistributed, Use, findings
+from orchestration.strategies import NoStrategy, TorchDistributed, Use, device_findings, findings
 from orchestration.strategies.containers import container_of_image, software
 from orchestration.strategies.findings import first_version
 from orchestration.strategies.images import versions
@@ -95,12 +95,26 @@ def test_there_is_no_training_container_for_grace_processors() -> None:
     assert "Arm" in message
 
 
-@pytest.mark.parametrize("framework", ["pytorch", "tensorflow"])
+@pytest.mark.parametrize("framework", ["pytorch", "tensorflow", "mxnet"])
 def test_every_container_of_the_sdk_has_its_cuda_version(framework: str) -> None:
     """Those from before CUDA 10.1 know no GPU that came later, so that one row stands for them."""
     for version in versions(framework):
         if version.count(".") == 2:
             assert software(framework, version).cuda, version
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "certain"),
+    [("mxnet", "1.9.0", False), ("tensorflow", "2.11.0", False), ("pytorch", "2.5.1", True)],
+)
+def test_no_container_from_before_blackwell_drives_it_without_a_word(
+    framework: str, version: str, certain: bool
+) -> None:
+    types = ("ml.p6-b200.48xlarge",)
+    use = Use(framework=framework, framework_version=version, instance_types=types)
+    [finding] = device_findings(use)
+    assert finding.certain == certain
+    assert "CUDA 12.8" in finding.message
 
 
 def test_every_gpu_has_its_compute_capability() -> None:

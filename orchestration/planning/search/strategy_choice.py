@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestration.planning.model.configuration import LayoutFamily
 from orchestration.planning.search.layouts import Layout, strategies
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Task
-from orchestration.strategies import Finding, Strategy, Use, findings
+from orchestration.strategies import Finding, Strategy, Use, device_findings, findings
+from orchestration.strategies.facts import facts as facts_of
+from orchestration.strategies.images import built_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,9 @@ class StrategyChoices:
         A framework version that is newer than the sources gets a remark, but counts as certain; an
         instance type that they do not name is uncertain.
         """
+        never = [each.message for each in device_findings(self._use(name, count)) if each.certain]
+        if never:
+            return StrategyChoice(None, certain=True, remarks=tuple(never))
         refused: list[str] = []
         doubtful: StrategyChoice | None = None
         for strategy in strategies(layout, self._task.framework.name):
@@ -89,14 +94,24 @@ class StrategyChoices:
         if allowed is not None and strategy.kind not in allowed:
             message = f"{strategy.kind} is not among the allowed strategies"
             return [Finding("strategy", message, certain=True)]
+        use = self._use(name, count)
+        if not version:
+            # What drives the devices is no question of what the sources name.
+            cuda = next((facts["cuda"] for facts in facts_of(strategy, use)), None)
+            use = replace(use, framework_version=None, image=None, cuda=cuda)
+        return findings(strategy, use)
+
+    def _use(self, name: str, count: int) -> Use:
         framework = self._task.framework
-        use = Use(
+        base, version = None, framework.version
+        if framework.name == "huggingface":
+            base, version = built_on(version or "", "pytorch") or ("pytorch", None)
+        return Use(
             framework=framework.name,
-            framework_version=framework.version if version else None,
-            image=framework.image if version else None,
-            base="pytorch" if framework.name == "huggingface" else None,
+            framework_version=version,
+            image=framework.image,
+            base=base,
             instance_types=(name,),
             instance_count=count,
             has_source=True,
         )
-        return findings(strategy, use)

@@ -97,10 +97,12 @@ def use(job: TrainingFields) -> Use:
     """Return the framework, version and machines that the job's strategy must support."""
     framework, cluster = job.framework, job.cluster
     counts = [m.instance_count for m in _all(job) if isinstance(m.instance_count, int)]
+    base, version = (None, None) if framework is None else framework.toolkit
+    name = None if framework is None else framework.name
     return Use(
-        framework=None if framework is None else framework.name,
-        framework_version=None if framework is None else framework.base_version,
-        base=None if framework is None or framework.base is None else framework.base_framework,
+        framework=name,
+        framework_version=version,
+        base=None if base == name else base,
         image=job.image if isinstance(job.image, str) else None,
         instance_types=_types(job),
         clusters=tuple(

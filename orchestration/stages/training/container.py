@@ -42,6 +42,18 @@ class Framework(Model):
             return self.version
         return self.base.removeprefix(self.base_framework) or None
 
+    @property
+    def toolkit(self) -> tuple[str | None, str | None]:
+        """The framework that its container is built on, and its version, as far as they are known.
+
+        ``huggingface 4.49.0`` is ``pytorch 2.5.1``.
+        """
+        if self.name != "huggingface" or self.version is None:
+            return self.base_framework, self.base_version
+        from orchestration.strategies import images
+
+        return images.built_on(self.version, self.base) or (self.base_framework, self.base_version)
+
     def registry_path(
         self,
         region: str | None,

@@ -8,6 +8,7 @@ https://docs.aws.amazon.com/sagemaker/latest/dg-ecr-paths/sagemaker-algo-docker-
 from orchestration.strategies.images.table import (
     Image,
     Source,
+    built_on,
     frameworks,
     images,
     source,
@@ -19,6 +20,7 @@ __all__ = [
     "Distribution",
     "Image",
     "Source",
+    "built_on",
     "frameworks",
     "images",
     "source",

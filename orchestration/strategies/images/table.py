@@ -100,6 +100,24 @@ def by_version(framework: str, scope: str) -> Mapping[str, tuple[Image, ...]]:
     return {version: tuple(found[version]) for version in sorted(found, key=_age, reverse=True)}
 
 
+def built_on(version: str, base: str | None = None) -> tuple[str, str] | None:
+    """Return the framework and its version below a version of transformers; the newest of several.
+
+    ``None``: the table does not know it, or it is there on several frameworks and no ``base`` (all
+    or the beginning of ``pytorch2.5.1``) says which.
+
+    >>> built_on("4.26.0"), built_on("4.17.0"), built_on("4.17.0", "pytorch")
+    (('pytorch', '1.13.1'), None, ('pytorch', '1.10.2'))
+    """
+    known = by_version("huggingface", DEFAULT_SCOPE).get(version, ())
+    bases = {image.base for image in known if image.base and image.base.startswith(base or "")}
+    names = {each.rstrip("0123456789.") for each in bases}
+    if len(names) != 1:
+        return None
+    [name] = names
+    return name, max((each.removeprefix(name) for each in bases), key=_age)
+
+
 def _age(version: str) -> tuple[list[int], str]:
     return [int(number) for number in re.findall(r"\d+", version)], version
 

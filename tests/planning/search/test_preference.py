@@ -17,8 +17,9 @@ from orchestration.planning.cost.regimes import MEASURED, is_known, regime
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.preference import is_measured
 from orchestration.planning.search.space import Space
+from orchestration.planning.search.task import Framework
 from orchestration.planning.telling.summary import answer as told
-from tests.planning.search.questions import LLAMA_7B, chosen, space, task, whole
+from tests.planning.search.questions import GPT2, LLAMA_7B, chosen, space, task, whole
 from tests.planning.settings import machine, setting
 
 
@@ -54,6 +55,23 @@ def test_a_choice_by_an_estimated_price_names_the_best_listed_one() -> None:
     notes = " ".join(text for name, text in told(answer) if name == "note")
     assert "the price is an estimate; at a listed price, 4 x ml.p3.16xlarge" in notes
     assert "often out of stock" in notes
+
+
+def test_gpus_that_a_container_may_not_drive_are_the_last_choice() -> None:
+    old = Framework(name="tensorflow", version="2.11.0")
+    names = ("ml.p6-b200.48xlarge", "ml.p4d.24xlarge")
+    answer = find_plans(task(GPT2, framework=old), space(*names))
+    assert chosen(answer).instance_type == "ml.p4d.24xlarge"
+    alone = chosen(find_plans(task(GPT2, framework=old), space(names[0])))
+    assert any("compiles for minutes at each start" in warning for warning in alone.warnings)
+
+
+def test_gpus_that_a_container_cannot_drive_have_that_one_reason() -> None:
+    old = Framework(name="huggingface", version="4.26.0")
+    answer = find_plans(task(GPT2, framework=old), space("ml.p6-b200.48xlarge"))
+    assert answer.chosen is None
+    [reason] = {each.detail for each in answer.rejected}
+    assert reason.count("need CUDA 12.8 or later") == 1
 
 
 def test_a_plan_that_is_passed_over_says_why() -> None:
