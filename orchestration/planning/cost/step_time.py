@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from orchestration.planning.cost.coefficients import Coefficients
 from orchestration.planning.cost.collectives import cluster_links
@@ -59,6 +60,10 @@ class StepTime:
         )
 
 
+_ROUNDED: Final = 1 - 1e-12
+"""A bound that adds the same terms in another order must not come out above them."""
+
+
 def step_time(c: Configuration, s: Sizes, k: Coefficients) -> StepTime:
     """Predict one optimizer step.
 
@@ -103,18 +108,24 @@ def step_time(c: Configuration, s: Sizes, k: Coefficients) -> StepTime:
 def computing_times(
     c: Configuration, s: Sizes, k: Coefficients, kinds: Iterable[Recompute]
 ) -> tuple[float, ...]:
-    """Predict a step's forward, backward and output layer, by the kind of recomputation.
+    """Return the least seconds of a step, by the kind of recomputation.
 
-    The same as these parts of `step_time`, in a third of its time.
+    Forward, backward and output layer are as in `step_time`, in a third of its time, and so are the
+    exchanges of tensor parallelism on one machine and the launches of each layer. What depends on
+    the cluster is left out.
     """
-    r = rates(c, device(c.machine.accelerator), k)
+    d = device(c.machine.accelerator)
+    r = rates(c, d, k)
     layer = layer_time(c, s, r, k)
     layers, m = s.layers / c.pipeline, c.micro_batches
-    forward = m * (layer.forward * layers)
-    backward = m * (layer.backward * layers + accumulation_time(c, s, r))
-    head = m * head_time(c, s, r, k) / c.pipeline
+    tensor = tensor_time(c, s, cluster_links(c, d, k)) if c.tensor > 1 else 0.0
+    launch = k.layer_overhead_us * 1e-6
+    each = layer.forward + layer.backward + tensor + s.sparse * k.expert_layer_ms * 1e-3
+    rest = accumulation_time(c, s, r) + head_time(c, s, r, k) / c.pipeline
+    again = (_recomputed(c, layer, kind) for kind in kinds)
     return tuple(
-        forward + backward + m * (_recomputed(c, layer, kind) * layers) + head for kind in kinds
+        m * ((each + more + (4 if more else 3) * launch) * layers + rest) * _ROUNDED
+        for more in again
     )
 
 

@@ -9,7 +9,7 @@ fits.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from operator import attrgetter
 from typing import Final
@@ -69,17 +69,23 @@ class Cluster:
             kind for kind in space.recompute if not (fused and kind == "attention")
         )
         """Kinds of recomputation that this cluster can use."""
+        self._kinds = {
+            kind: tuple(offloads(space, is_sharded=kind[0], shards_weights=kind[1]))
+            for kind in ((False, False), (True, False), (True, True))
+        }
         self._shared = shared = shared or Shared()
         self._bounds, self._needs, self._ways = shared.bounds, shared.needs, shared.ways
         self._known = shared.clusters.setdefault((instance.name, count), Known())
 
     def works(self, layouts: Iterable[Layout]) -> list[Work]:
         """Return all work for some layouts, that with the lowest bound first."""
-        works = [
-            Work(bound, batch, micro, recompute, group)
-            for batch, replicas, degrees, group in self._batches(layouts)
-            for bound, micro, recompute in self._ways_of(batch, batch // replicas, degrees)
-        ]
+        works = []
+        for batch, replicas, degrees, group in self._batches(layouts):
+            limits = {kind: _unknown(group) for kind in self.recomputes}
+            works += [
+                Work(bound, batch, micro, recompute, group, limits[recompute])
+                for bound, micro, recompute in self._ways_of(batch, batch // replicas, degrees)
+            ]
         works.sort(key=attrgetter("bound"))
         return works
 
@@ -104,7 +110,7 @@ class Cluster:
                     yield batch, replicas, degrees, tuple(group)
 
     def _ways_of(self, batch: int, samples: int, degrees: Degrees) -> list[Way]:
-        key = (self._accelerator, batch, samples, degrees)
+        key = (self._accelerator, self.instance.interconnect_gb_per_s, batch, samples, degrees)
         if key not in self._ways:
             steps = self.task.steps(batch)
             self._ways[key] = sorted(
@@ -132,9 +138,12 @@ class Cluster:
         for work in works:
             if work.bound > (longest_s if best is None else best.seconds):
                 break
-            for layout in work.layouts:
+            for index, layout in enumerate(work.layouts):
+                limit = work.limits[index]
+                if limit is not None and work.micro_batch > limit:
+                    continue
                 same = (layout, work.batch, work.micro_batch)
-                candidate = None if same in fitted else self._fitting(layout, work)
+                candidate = None if same in fitted else self._fitting(index, work)
                 if candidate is None:
                     continue
                 if by_formula and candidate.configuration.offload == "none":
@@ -148,18 +157,26 @@ class Cluster:
         """Return whether any batch fits in any of some layouts, however long it takes."""
         least: Recompute = "full" if "full" in self.recomputes else self.recomputes[-1]
         return any(
-            self._limit(layout, Work(0.0, batch, 1, least, group), offload)
+            self._limit(layout, Work(0.0, batch, 1, least, group, _unknown(group)), offload)
             for batch, _, _, group in self._batches(layouts)
             for layout in group
-            for offload in offloads(self.space, layout)
+            for offload in self._offloads(layout)
         )
 
-    def _fitting(self, layout: Layout, work: Work) -> Candidate | None:
+    def _fitting(self, index: int, work: Work) -> Candidate | None:
         """Return the configuration that offloads no more than it has to, which only costs time."""
-        for offload in offloads(self.space, layout):
-            if work.micro_batch <= self._limit(layout, work, offload):
+        layout, largest = work.layouts[index], 0
+        for offload in self._offloads(layout):
+            limit = self._limit(layout, work, offload)
+            if work.micro_batch <= limit:
                 return self._candidate(layout, work, offload)
+            largest = max(largest, limit)
+        work.limits[index] = largest
         return None
+
+    def _offloads(self, layout: Layout) -> tuple[Offload, ...]:
+        is_sharded = layout.family == "sharded"
+        return self._kinds[is_sharded, is_sharded and layout.zero == 3]
 
     def undivided(self, layouts: Iterable[Layout]) -> str | None:
         """Return why no batch can be split over the replicas of any layout; ``None``: one can."""
@@ -218,26 +235,31 @@ class Cluster:
         smallest = need(1, least)
         if smallest > memory:
             return Limit(0, Miss(smallest, layout, work.batch, least, offload))
-        sizes = list(micro_batches(work.batch // self.replicas(layout)))
+        sizes = micro_batches(work.batch // self.replicas(layout))
         fits = bisect_right(sizes, memory, key=need)
         return Limit(sizes[fits - 1] if fits else 0, None)
 
     def _need(
         self, layout: Layout, batch: int, micro: int, recompute: Recompute, offload: Offload
     ) -> float:
-        machine = self.machine(layout)
+        place, replicas = self._place(layout)
         # Beyond what a pipeline has in flight, more micro-batches need no more memory.
-        accumulated = min(batch // (micro * self.replicas(layout)), max(2, 2 * layout.pipeline))
-        key = (
-            self._accelerator, machine.devices, machine.devices_per_node, layout,
-            micro, accumulated, recompute, offload,
-        )  # fmt: skip
+        accumulated = min(batch // (micro * replicas), max(2, 2 * layout.pipeline))
+        key = (place, micro, accumulated, recompute, offload)
         if key not in self._needs:
             self._shared.considered += 1
             self._needs[key] = self._corrections.memory_need(
                 self.configuration(layout, batch, micro, recompute, offload)
             )
         return self._needs[key]
+
+    @cache  # noqa: B019 - a cluster lives as long as one search
+    def _place(self, layout: Layout) -> tuple[int, int]:
+        """Return a number for what the memory of a layout depends on, and its replicas."""
+        machine = self.machine(layout)
+        places = self._shared.places
+        place = (self._accelerator, machine.devices, machine.devices_per_node, layout)
+        return places.setdefault(place, len(places)), self.replicas(layout)
 
     def _host_holds(self, layout: Layout, work: Work, offload: Offload) -> bool:
         """Return whether offloaded states fit the host; unknown memory counts as enough."""
@@ -262,7 +284,8 @@ class Cluster:
 
     def _computing(self, micro: int, degrees: Degrees) -> tuple[float, ...]:
         """Return lower bounds on the seconds of a micro-batch, by the kind of recomputation."""
-        key = (self._accelerator, micro, degrees)
+        inside = self.instance.interconnect_gb_per_s
+        key = (self._accelerator, inside, micro, degrees)
         if key not in self._bounds:
             tensor, pipeline, context, expert = degrees
             layout = Layout(
@@ -272,7 +295,7 @@ class Cluster:
             devices = layout.replica * expert  # experts are spread over replicas
             machine = Machine(
                 accelerator=self._accelerator, devices=devices, devices_per_node=devices,
-                device_memory_gib=0.0,
+                device_memory_gib=0.0, interconnect_gb_per_s=inside,
             )  # fmt: skip
             c = configuration(
                 self.task, layout, machine,
@@ -285,23 +308,24 @@ class Cluster:
 _OFFLOADS: Final = ("none", "optimizer", "all")
 
 
-def offloads(space: Space, layout: Layout) -> Iterator[Offload]:
+def offloads(space: Space, *, is_sharded: bool, shards_weights: bool) -> Iterator[Offload]:
     """Return what a layout can offload to the host: state that DeepSpeed or FSDP shards."""
     for kind in sorted(space.offload, key=_OFFLOADS.index):
-        sharded = layout.family == "sharded"
-        if kind == "none" or (sharded and (kind == "optimizer" or layout.zero == 3)):
+        if kind == "none" or (is_sharded and (kind == "optimizer" or shards_weights)):
             yield kind
 
 
-def micro_batches(samples: int) -> Iterator[int]:
+def _unknown(layouts: Sequence[Layout]) -> list[int | None]:
+    return [None] * len(layouts)
+
+
+@cache
+def micro_batches(samples: int) -> tuple[int, ...]:
     """Return the micro-batches that divide a replica's samples: 2^n and 3 x 2^n, ascending.
 
-    >>> list(micro_batches(12))
-    [1, 2, 3, 4, 6, 12]
+    >>> micro_batches(12)
+    (1, 2, 3, 4, 6, 12)
     """
-    size = 1
-    while size <= samples:
-        for candidate in (size, size // 2 * 3):
-            if candidate and samples % candidate == 0:
-                yield candidate
-        size *= 2
+    powers = (1 << n for n in range(samples.bit_length()))
+    sizes = (size for power in powers for size in (power, power // 2 * 3))
+    return tuple(size for size in sizes if size and samples % size == 0)

@@ -194,6 +194,13 @@ class _Search:
             return any(time <= site.time_s for time, _, _ in self.front)
         return any(cost <= site.cost_usd for _, cost, _ in self.front)
 
+    def contending_s(self, site: Site) -> float:
+        """Return the longest time in which a plan of a cluster is no worse than any known one."""
+        if self.objective.aim == "fastest":
+            return min((time for time, _, _ in self.front), default=inf)
+        least = min((cost for _, cost, _ in self.front), default=inf)
+        return least / site.usd_per_s if site.usd_per_s else inf
+
     def examine(self, site: Site) -> None:
         """Find the best plan of a cluster, unless its bounds are no better than a known plan."""
         cluster = site.cluster
@@ -204,7 +211,8 @@ class _Search:
             self.reject(site.name, cluster.count, "not the best", detail, figures=site.figures)
             return
         longest = longest_s(self.space, self.objective, site.usd_per_s)
-        candidate = site.best(longest.seconds) if site.time_s <= longest.seconds else None
+        most_s = longest.seconds if self.whole else min(longest.seconds, self.contending_s(site))
+        candidate = site.best(most_s) if site.time_s <= most_s else None
         if candidate is None and not self.whole:
             return
         if candidate is None and site.holds:

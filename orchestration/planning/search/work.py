@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 Degrees = tuple[int, int, int, int]
 """Degrees of tensor, pipeline, context and expert parallelism."""
-Bounds = dict[tuple[str, int, Degrees], tuple[float, ...]]
-"""Computing seconds of one micro-batch for each kind of recomputation."""
+Bounds = dict[tuple[object, ...], tuple[float, ...]]
+"""Least seconds of one micro-batch for each kind of recomputation, by what they depend on."""
 
 
 Way = tuple[float, int, Recompute]
@@ -42,6 +42,8 @@ class Shared:
     bounds: Bounds = field(default_factory=dict)
     needs: dict[tuple[object, ...], float] = field(default_factory=dict)
     """GiB that the fullest device needs, by everything that it depends on."""
+    places: dict[tuple[object, ...], int] = field(default_factory=dict)
+    """Numbers of layouts on machines, which stand for them in `needs`."""
     ways: dict[tuple[object, ...], list[Way]] = field(default_factory=dict)
     """Ways to compute a batch, that with the lowest bound first."""
     choices: dict[object, StrategyCache] = field(default_factory=dict)
@@ -103,3 +105,7 @@ class Work(NamedTuple):
     recompute: Recompute
     layouts: tuple[Layout, ...]
     """Layouts with the same degrees and number of replicas."""
+    limits: list[int | None]
+    """The largest micro-batch that fits each of them, whatever is offloaded; ``None``: unknown.
+
+    Shared with the work of other micro-batches, of the same batch and recomputation."""
