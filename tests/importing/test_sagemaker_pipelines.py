@@ -13,6 +13,7 @@ import yaml
 from orchestration import Pipeline, PipelineError
 from orchestration.backends import airflow, stepfunctions
 from orchestration.importing import Imported, from_data, from_definition
+from orchestration.importing.steps.serving import with_url
 
 RECORDED = Path(__file__).parents[1] / "data" / "sagemaker_pipelines" / "abalone.json"
 ABALONE: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
@@ -198,6 +199,43 @@ def test_an_endpoint_that_no_deployment_says_is_made_by_calls(given: dict[str, A
         "say": "CreateEndpointConfig",
         "serve": "CreateEndpoint",
     }
+
+
+EULA = {"ModelAccessConfig": {"AcceptEula": True}}
+CONTENT = "arn:aws:sagemaker:us-east-1:111122223333:hub-content/hub/Model/llama/1.0.0"
+HUB = {"HubAccessConfig": {"HubContentArn": CONTENT}}
+FILES = {"S3Uri": "s3://bucket/llama/", "S3DataType": "S3Prefix", "CompressionType": "None"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"S3DataSource": {**FILES, **EULA}},
+        {"S3DataSource": {**FILES, **HUB}},
+        {"S3DataSource": {**FILES, "ETag": "a"}},
+    ],
+    ids=["an accepted license", "a hub", "a version"],
+)
+def test_a_model_whose_data_has_more_than_a_place_is_a_call_of_its_own(
+    source: dict[str, Any],
+) -> None:
+    container = {"Image": "image:1", "ModelDataSource": source}
+    served = from_definition(serving(container)).description["stages"]
+    assert served["make"]["request"]["PrimaryContainer"] == container
+    changed = copy.deepcopy(ABALONE)
+    changed["Steps"][4]["Arguments"]["IfSteps"][0]["Arguments"]["PrimaryContainer"] = container
+    scored = from_definition(changed, file="abalone").description["stages"]
+    made = scored["abalone_model_create_model"]
+    assert made["request"]["PrimaryContainer"] == container
+    assert scored["abalone_score"]["model_name"] == made["request"]["ModelName"]
+
+
+def test_data_of_a_model_is_compared_with_all_that_is_said_of_it() -> None:
+    plain = with_url({"Image": "i", "ModelDataSource": {"S3DataSource": FILES}})
+    assert plain == {"Image": "i", "ModelDataUrl": "s3://bucket/llama/"}
+    more = with_url({"ModelDataSource": {"S3DataSource": {**FILES, **EULA}}})
+    kept = {"S3DataSource": EULA}
+    assert more == {"ModelDataUrl": "s3://bucket/llama/", "ModelDataSource": kept}
 
 
 def test_fields_called_like_a_link_are_kept() -> None:

@@ -8,6 +8,8 @@ from typing import Any, Final
 _CONTAINER: Final = {"Image": "image", "Environment": "environment"}
 _PLACES: Final = {("S3Prefix", "None"): False, ("S3Object", "Gzip"): True}
 """True where data is one archive, by its type and compression."""
+_SOURCE: Final = ("S3Uri", "S3DataType", "CompressionType")
+"""What a stage says of a model's data: no accepted licence, hub or version."""
 _VARIANT: Final = {
     "InstanceType": "instance_type",
     "InitialInstanceCount": "instance_count",
@@ -58,6 +60,8 @@ def _container(given: Mapping[str, Any]) -> dict[str, Any]:
         fields |= {"model_data": rest.pop("ModelDataUrl"), "model_archive": True}
     else:
         source = rest.pop("ModelDataSource")["S3DataSource"]
+        if more := source.keys() - set(_SOURCE):
+            raise KeyError(min(more))
         is_archive = _PLACES[source["S3DataType"], source["CompressionType"]]
         fields |= {"model_data": source["S3Uri"], **({"model_archive": True} if is_archive else {})}
     if rest:
@@ -117,5 +121,9 @@ def compared(request: Mapping[str, Any]) -> Mapping[str, Any]:
 def with_url(container: Mapping[str, Any]) -> dict[str, Any]:
     """Return a container with its data as the older of two fields names it."""
     source = container.get("ModelDataSource", {}).get("S3DataSource")
+    if source is None:
+        return dict(container)
     rest = {key: value for key, value in container.items() if key != "ModelDataSource"}
-    return rest if source is None else {**rest, "ModelDataUrl": source["S3Uri"]}
+    more = {key: value for key, value in source.items() if key not in _SOURCE}
+    kept = {"ModelDataSource": {"S3DataSource": more}} if more else {}
+    return {**rest, **kept, "ModelDataUrl": source["S3Uri"]}
