@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import botocore.session
 import pytest
 import yaml
 
@@ -117,6 +118,19 @@ def test_requests_are_those_that_the_operators_send(imported: Imported) -> None:
     assert limit == {"MaxAutoMLJobRuntimeInSeconds": 600}
     polled = {name for name, stage in stages.items() if "poll" in stage}
     assert polled == {"started", "batched", "built", "searched"}
+
+
+def test_an_execution_is_stopped_under_a_token_of_the_length_that_sagemaker_takes(
+    imported: Imported,
+) -> None:
+    stop = imported.description["stages"]["built"]["poll"]["stop"]["request"]
+    assert stop["PipelineExecutionArn"] == {"ref": "built.execution"}
+    [words, execution] = stop["ClientRequestToken"]["join"]
+    assert execution == {"arn_name": {"ref": "built.execution"}}
+    shape = botocore.session.get_session().get_service_model("sagemaker")
+    token = shape.operation_model("StopPipelineExecution").input_shape.members["ClientRequestToken"]
+    # The identifier of an execution has twelve characters.
+    assert token.metadata["min"] <= len(words) <= token.metadata["max"] - 12
 
 
 def test_they_run_on_both_backends(imported: Imported) -> None:

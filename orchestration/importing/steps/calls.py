@@ -147,10 +147,16 @@ POLLS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
         "reason": "FailureReason",
         "stop": {
             "operation": "StopPipelineExecution",
-            # An execution is stopped once; its own name is a token as good as any.
+            # An execution is stopped once, so that its own identifier tells it from the others;
+            # a token has 32 characters at least, and 128 at most: an ARN may have more.
             "request": {
                 "PipelineExecutionArn": {"ref": "execution"},
-                "ClientRequestToken": {"ref": "execution"},
+                "ClientRequestToken": {
+                    "join": [
+                        "orchestration-stops-this-execution-",
+                        {"arn_name": {"ref": "execution"}},
+                    ]
+                },
             },
         },
     },
