@@ -16,6 +16,7 @@ from orchestration import Pipeline
 from orchestration.backends import airflow, stepfunctions
 from orchestration.importing import Imported, from_dag
 from orchestration.importing.dags import calls, operators
+from orchestration.importing.dags.arguments import EVERYWHERE, NEEDLESS, left_out
 
 ROLE = "arn:aws:iam::111122223333:role/r"
 MACHINE = "arn:aws:states:us-east-1:111122223333:stateMachine:m"
@@ -177,3 +178,96 @@ def test_the_provider_has_these_operators_with_these_arguments() -> None:
     for operator, arguments in named.items():
         assert {*arguments} <= known[operator], operator
     assert {*calls.AWAITED, *calls.WHY, *operators.SAGEMAKER} <= known.keys()
+
+
+LEAST: dict[str, dict[str, Any]] = {
+    **{operator: {"config": {"A": 1}} for operator in operators.SAGEMAKER},
+    "LambdaInvokeFunctionOperator": {"function_name": "f"},
+    "SageMakerRegisterModelVersionOperator": {"image_uri": "i", "model_url": "u"},
+    "SageMakerAutoMLOperator": {name: name for name in operators.AUTO_ML[:5]},
+    **{operator: {} for operator in calls.REQUESTS},
+    "BatchOperator": {"job_name": "n", "job_definition": "d", "job_queue": "q"},
+    "S3DeleteObjectsOperator": {"bucket": "b", "keys": "k"},
+    "S3CopyObjectOperator": {
+        "source_bucket_name": "b", "source_bucket_key": "k",
+        "dest_bucket_name": "c", "dest_bucket_key": "l",
+    },
+}  # fmt: skip
+"""The operators known, with the arguments that they need."""
+OBJECTS = ("config", "payload", "extras", "tags", "message_attributes", "pipeline_params")
+
+
+@pytest.mark.parametrize("operator", LEAST)
+def test_every_argument_is_sent_or_told_or_not_needed(operator: str) -> None:
+    least = LEAST[operator]
+    known = dict(provided())[operator] - {"self"}
+    told: dict[str, list[str]] = {}
+    for name in known:
+        value = {"B": "c"} if name in OBJECTS else True if name == "compressed_input" else "x"
+        given = {**least, name: value}
+        told[name] = [
+            *(["sent"] if steps(operator, given) != steps(operator, least) else []),
+            *(["told"] if name in left_out(operator, given) else []),
+            *(["not needed"] if name in (*EVERYWHERE, *NEEDLESS.get(operator, ())) else []),
+        ]
+    assert {name: ways for name, ways in told.items() if len(ways) != 1} == {}
+    assert {*NEEDLESS.get(operator, ())} <= known
+
+
+def steps(operator: str, arguments: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return list(operators.steps_of(operator, arguments))
+
+
+def only(operator: str, arguments: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the stage of a DAG of one operator, and what is told of its arguments."""
+    imported = from_dag(f'with DAG("one"):\n    x = {operator}(task_id="x", {arguments})\n')
+    places = {note.path.rpartition(".")[2]: note.message for note in imported.notes}
+    return imported.description["stages"]["x"], places
+
+
+def test_attributes_of_a_message_have_types() -> None:
+    attributes = """{"a": "b", "n": 3, "many": ["x", 1], "given": "{{ params.who }}"}"""
+    stage, _ = only(
+        "SnsPublishOperator",
+        f'target_arn="{ROLE}", message="m", message_attributes={attributes}',
+    )
+    assert stage["request"]["MessageAttributes"] == {
+        "a": {"DataType": "String", "StringValue": "b"},
+        "n": {"DataType": "Number", "StringValue": "3"},
+        "many": {"DataType": "String.Array", "StringValue": '["x", 1]'},
+        "given": {"DataType": "String", "StringValue": {"parameter": "who"}},
+    }
+    stage, told = only(
+        "SnsPublishOperator",
+        f'target_arn="{ROLE}", message="m", message_attributes={{"a": True}}',
+    )
+    assert "MessageAttributes" not in stage["request"]
+    assert told["message_attributes"] == "is left out"
+
+
+def test_what_a_job_and_an_experiment_have_more_is_sent() -> None:
+    needed = ", ".join(f'{name}="s3://b/{name}"' for name in operators.AUTO_ML[1:4])
+    extras = """{"ProblemType": "Regression", "AutoMLJobObjective": {"MetricName": "MSE"}}"""
+    job = f'job_name="j", role_arn="{ROLE}", {needed}, extras={extras}'
+    request = only("SageMakerAutoMLOperator", job)[0]["request"]
+    assert request["ProblemType"] == "Regression"
+    assert request["AutoMLJobObjective"] == {"MetricName": "MSE"}
+    tagged, _ = only("SageMakerCreateExperimentOperator", 'name="e", tags={"team": "nlp"}')
+    assert tagged["request"]["Tags"] == [{"Key": "team", "Value": "nlp"}]
+
+
+def test_the_version_of_a_copied_object_may_be_known_by_a_run_only() -> None:
+    where = 'source_bucket_key="s3://b/one", dest_bucket_key="s3://c/two"'
+    copied, _ = only(
+        "S3CopyObjectOperator", f'{where}, source_version_id="{{{{ params.v }}}}", acl_policy="x"'
+    )
+    assert copied["request"] == {
+        "Bucket": "c",
+        "Key": "two",
+        "CopySource": {"join": ["b/one?versionId=", {"parameter": "v"}]},
+    }
+    literal, told = only(
+        "S3CopyObjectOperator", f'{where}, source_version_id="v1", acl_policy="public-read"'
+    )
+    assert literal["request"]["CopySource"] == "b/one?versionId=v1"
+    assert told["acl_policy"] == "is left out"

@@ -6,10 +6,11 @@ The arguments are those of the provider 9.39 (read November 2026).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from orchestration.importing.dags.texts import is_text, together
 from orchestration.importing.steps.calls import POLLS
 
 _BATCH: Final = (
@@ -44,10 +45,30 @@ def _text(value: Any) -> Any:
     return json.dumps(value) if known and "Std:Join" not in str(value) else value
 
 
-def _pairs(value: Any) -> Any:
-    if not isinstance(value, Mapping):
+def _pairs(value: Any, key: str = "Name") -> Any:
+    if not isinstance(value, Mapping) or is_text(value):
         return value
-    return [{"Name": name, "Value": each} for name, each in value.items()]
+    return [{key: name, "Value": each} for name, each in value.items()]
+
+
+def _attributes(value: Any) -> Any:
+    """Return the attributes of a message, each of the type that its value has."""
+    if not isinstance(value, Mapping) or is_text(value):
+        return None
+    made = {name: _attribute(each) for name, each in value.items()}
+    return None if None in made.values() else made
+
+
+def _attribute(value: Any) -> Any:
+    match value:
+        case str() | {"Get": _} | {"Std:Join": _}:
+            return {"DataType": "String", "StringValue": value}
+        case int() | float() if not isinstance(value, bool):
+            return {"DataType": "Number", "StringValue": str(value)}
+        case list() if isinstance(_text(value), str):
+            return {"DataType": "String.Array", "StringValue": _text(value)}
+        case _:
+            return None
 
 
 def _objects(keys: Any) -> Any:
@@ -64,7 +85,7 @@ class Request:
     fields: Mapping[str, str]
     """The API's field of each argument; a dot leads into an object."""
     made: Mapping[str, Callable[[Any], Any]] | None = None
-    """Arguments that the operator sends in another form."""
+    """Arguments that the operator sends in another form; None where that is not known."""
     needs: tuple[str, ...] = ()
     """Arguments without which it is another request."""
     never: tuple[str, ...] = ()
@@ -78,9 +99,8 @@ class Request:
             return None
         request: dict[str, Any] = {}
         for name, field in self.fields.items():
-            if arguments.get(name) is None:
+            if (value := self._value(name, arguments)) is None:
                 continue
-            value = (self.made or {}).get(name, _same)(arguments[name])
             *outer, last = field.split(".")
             inner = request
             for each in outer:
@@ -90,9 +110,17 @@ class Request:
         poll = POLLS.get((self.service, self.operation))
         return {"Type": "Call", **called, **({} if poll is None else {"Poll": poll})}
 
+    def said(self, arguments: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the arguments that the request says."""
+        for name in arguments:
+            known = arguments[name] is None or self._value(name, arguments) is not None
+            if name in self.never or (name in self.fields and known):
+                yield name
 
-def _same(value: Any) -> Any:
-    return value
+    def _value(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        value = arguments.get(name)
+        made = (self.made or {}).get(name)
+        return value if value is None or made is None else made(value)
 
 
 REQUESTS: Final[Mapping[str, Request]] = {
@@ -105,7 +133,9 @@ REQUESTS: Final[Mapping[str, Request]] = {
             "subject": "Subject",
             "message_group_id": "MessageGroupId",
             "message_deduplication_id": "MessageDeduplicationId",
+            "message_attributes": "MessageAttributes",
         },
+        made={"message_attributes": _attributes},
     ),
     "SqsPublishOperator": Request("sqs", "SendMessage", _SQS),
     "EventBridgePutEventsOperator": Request(
@@ -153,7 +183,8 @@ REQUESTS: Final[Mapping[str, Request]] = {
     "SageMakerCreateExperimentOperator": Request(
         "sagemaker",
         "CreateExperiment",
-        {"name": "ExperimentName", "description": "Description"},
+        {"name": "ExperimentName", "description": "Description", "tags": "Tags"},
+        made={"tags": lambda tags: _pairs(tags, "Key")},
     ),
     "S3DeleteObjectsOperator": Request(
         "s3",
@@ -175,8 +206,6 @@ REQUESTS: Final[Mapping[str, Request]] = {
         needs=("source", "dest_bucket_name", "dest_bucket_key"),
     ),
 }
-PLAIN: Final = frozenset(name for each in REQUESTS.values() for name in each.fields)
-"""Arguments that a request says."""
 _ENDS: Final = (
     *("Training", "Processing", "Transform", "Tuning", "Endpoint", "AutoML", "Pipeline"),
 )
@@ -202,6 +231,10 @@ def _within(config: Any, name: str) -> Any:
     return config.get(name, config) if isinstance(config, Mapping) else config
 
 
+COPIED: Final = ("source_bucket_name", "source_bucket_key", "source_version_id")
+"""Arguments that name the source of a copy."""
+
+
 def copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a copy with its source as one; the keys may be URIs."""
     keys: Sequence[tuple[str, str]] = (
@@ -214,8 +247,9 @@ def copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
         if not made.get(bucket) and isinstance(uri, str) and uri.startswith("s3://"):
             made[bucket], _, made[key] = uri.removeprefix("s3://").partition("/")
     source = made.pop("source_bucket_name", None), made.pop("source_bucket_key", None)
-    if all(isinstance(each, str) and each for each in source):
-        version = made.get("source_version_id")
-        suffix = f"?versionId={version}" if isinstance(version, str) else ""
-        made["source"] = f"{source[0]}/{source[1]}{suffix}"
+    version = made.pop("source_version_id", None)
+    is_known = version is None or isinstance(version, str) or is_text(version)
+    if is_known and all(isinstance(each, str) and each for each in source):
+        suffix = [] if version is None else ["?versionId=", version]
+        made["source"] = together(["/".join(source), *suffix])
     return made

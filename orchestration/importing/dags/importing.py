@@ -6,26 +6,17 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from orchestration.errors import PipelineError, Problem
-from orchestration.importing.dags.calls import AWAITED, PLAIN, WHY
+from orchestration.importing.dags.arguments import left_out
+from orchestration.importing.dags.calls import AWAITED, WHY
 from orchestration.importing.dags.operators import NOTHING, steps_of
 from orchestration.importing.dags.order import order
 from orchestration.importing.dags.syntax import Dag, Task
 from orchestration.importing.imported import Imported, Note
 from orchestration.importing.steps.building import Source, built
 from orchestration.importing.steps.step import Step, pipeline_name, renamed, stage_names
-
-_PLAIN: Final = (
-    *("task_id", "config", "wait_for_completion", "deferrable", "function_name", "payload"),
-    *("check_interval", "verify", "dag", "image_uri", "model_url", "package_group_name"),
-    *("package_desc", "model_approval", "extras", "job_name", "s3_input", "target_attribute"),
-    *("s3_output", "role_arn", "compressed_input", "time_limit", "source_bucket_name"),
-    *("source_bucket_key", "source_version_id", "verbose", "waiter_delay", "poll_interval"),
-    *("poke_interval", "status_retries", "print_log", *PLAIN),
-)
-"""Arguments that a stage says, or has no need of."""
 
 
 def from_dag(source: str, *, name: str | None = None, file: str = "imported") -> Imported:
@@ -77,9 +68,8 @@ def _made(task: Task, notes: list[Note]) -> list[tuple[str, dict[str, Any]]]:
     if not steps and task.operator not in NOTHING:
         notes.append(Note(task.path, _left_out(task.operator)))
     else:
-        for key in task.arguments:
-            if key not in _PLAIN:
-                notes.append(Note(f"{task.path}.{key}", "is left out"))
+        for key in left_out(task.operator, task.arguments):
+            notes.append(Note(f"{task.path}.{key}", "is left out"))
         if task.arguments.get("wait_for_completion") is False or _only_starts(task):
             notes.append(Note(f"{task.path}.wait_for_completion", "the stage waits for its end"))
     return steps

@@ -27,6 +27,15 @@ _APPROVALS: Final = {
 }
 _PARTS: Final = ("Model", "EndpointConfig", "Transform", "Endpoint")
 """Requests that the configuration of a transform or of an endpoint may hold together."""
+REGISTERED: Final = (
+    *("image_uri", "model_url", "package_group_name", "package_desc", "model_approval", "extras"),
+)
+"""Arguments that the registration of a model says."""
+_NEEDED: Final = ("job_name", "s3_input", "target_attribute", "s3_output", "role_arn")
+AUTO_ML: Final = (
+    *(*_NEEDED, "compressed_input", "time_limit", "autodeploy_endpoint_name", "extras"),
+)
+"""Arguments that a job which finds a model says."""
 NOTHING: Final = ("EmptyOperator", "DummyOperator")
 """Operators that only stand in an order."""
 
@@ -111,12 +120,15 @@ def _approval(status: Any) -> Any:
 
 def _auto_ml(arguments: Mapping[str, Any]) -> Steps:
     """Yield a job that finds a model; where it also deploys one, no stage does so."""
-    needed = ("job_name", "s3_input", "target_attribute", "s3_output", "role_arn")
-    if any(name not in arguments for name in needed) or arguments.get("autodeploy_endpoint_name"):
+    extras, compressed = arguments.get("extras") or {}, arguments.get("compressed_input") or False
+    is_known = isinstance(extras, Mapping) and "Get" not in extras and isinstance(compressed, bool)
+    if not is_known or any(name not in arguments for name in _NEEDED):
+        return
+    if arguments.get("autodeploy_endpoint_name"):
         return
     source = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": arguments["s3_input"]}}
     data = {"DataSource": source, "TargetAttributeName": arguments["target_attribute"]}
-    if arguments.get("compressed_input") is True:
+    if compressed:
         data["CompressionType"] = "Gzip"
     request = {
         "AutoMLJobName": arguments["job_name"],
@@ -124,7 +136,7 @@ def _auto_ml(arguments: Mapping[str, Any]) -> Steps:
         "OutputDataConfig": {"S3OutputPath": arguments["s3_output"]},
         "RoleArn": arguments["role_arn"],
     }
-    if arguments.get("time_limit") is not None:
+    if arguments.get("time_limit"):
         limit = {"MaxAutoMLJobRuntimeInSeconds": arguments["time_limit"]}
         request["AutoMLJobConfig"] = {"CompletionCriteria": limit}
-    yield "", {"Type": "AutoML", "Arguments": request}
+    yield "", {"Type": "AutoML", "Arguments": {**request, **extras}}
