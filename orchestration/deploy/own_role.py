@@ -160,7 +160,10 @@ def admitted(document: Mapping[str, Any], kind: str = "Service") -> Iterator[str
 
 
 def _principals(document: Mapping[str, Any], kind: str = "Service") -> list[str]:
-    principals = [statement.get("Principal") for statement in document["Statement"]]
+    named = [statement.get("Principal") for statement in document["Statement"]]
+    # https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html:
+    # a bare star is every principal, as {"AWS": "*"} is.
+    principals = [{"AWS": "*"} if each == "*" else each for each in named]
     return [
         str(each)
         for principal in principals

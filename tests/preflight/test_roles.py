@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from orchestration import Pipeline
 from orchestration.local import EmbeddedAws
@@ -79,16 +80,14 @@ def test_a_role_that_is_assumed_exists_and_trusts_the_account(
     closed = role(aws, "arn:aws:iam::123456789012:role/closed", service="ec2.amazonaws.com")
     [finding] = found(reading("123456789012", "closed"), "roles")
     assert finding.what == f"role {closed} trusts nobody of account 123456789012"
-    trust = {
-        "Version": "2012-10-17",
-        "Statement": [
-            {
-                "Effect": "Allow",
-                "Principal": {"AWS": "arn:aws:iam::123456789012:root"},
-                "Action": "sts:AssumeRole",
-            }
-        ],
-    }
     iam = aws.client("iam")
-    iam.create_role(RoleName="open", AssumeRolePolicyDocument=json.dumps(trust))
-    assert found(reading("123456789012", "open"), "roles") == []
+    trusted: dict[str, Any] = {
+        "account": {"AWS": "arn:aws:iam::123456789012:root"},
+        "anyone": "*",
+        "anyone-of-aws": {"AWS": "*"},
+    }
+    for name, principal in trusted.items():
+        allowed = {"Effect": "Allow", "Principal": principal, "Action": "sts:AssumeRole"}
+        trust = {"Version": "2012-10-17", "Statement": [allowed]}
+        iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))
+        assert found(reading("123456789012", name), "roles") == [], name
