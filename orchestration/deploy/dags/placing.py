@@ -153,8 +153,7 @@ def warnings(placed: Placement, files: Mapping[str, bytes]) -> tuple[str, ...]:
     if placed.known or (former is not None and former.known):
         return unknown
     own = list(_pipelines(files.items()))
-    places = _called(placed.store) if own else ()
-    names = (place.partition("/")[0] for place in places)
+    names = _folders(placed.store) if own else ()
     return unknown + tuple(
         renames.told(name)
         for name in names
@@ -175,9 +174,9 @@ def _placed(store: Store, pipeline: str) -> Iterator[Mapping[str, Any]]:
         return
 
 
-def _called(store: Store) -> Sequence[str]:
+def _folders(store: Store) -> Sequence[str]:
     try:
-        return store.called(LIST)
+        return store.folders()
     except OSError:
         return ()
 

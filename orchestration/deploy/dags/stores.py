@@ -28,8 +28,8 @@ class Store(Protocol):
     def delete(self, name: str) -> None:
         """Delete a file; one that is gone is no error."""
 
-    def called(self, name: str) -> Sequence[str]:
-        """List the files of this name in folders of their own; none where it may not be asked."""
+    def folders(self) -> Sequence[str]:
+        """List the first folders right below; none where that is denied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ class Folder:
                 return
             folder.rmdir()
 
-    def called(self, name: str) -> Sequence[str]:
-        """List the files of this name in folders of their own."""
-        return sorted(f"{each.parent.name}/{name}" for each in self.path.glob(f"*/{name}"))
+    def folders(self) -> Sequence[str]:
+        """List the folders right below."""
+        return sorted(each.name for each in self.path.glob("*/"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +132,16 @@ class Bucket:
                 f"{self.place}/{name} can't be deleted: {error}; try again once that is fixed"
             ) from error
 
-    def called(self, name: str) -> Sequence[str]:
-        """List the objects of this name in folders of their own; none where that is denied."""
+    def folders(self) -> Sequence[str]:
+        """List the folders among the first thousand entries right below; none where denied."""
         from botocore.exceptions import BotoCoreError, ClientError
 
-        pages = self.client.get_paginator("list_objects_v2").paginate(
-            Bucket=self.bucket, Prefix=self.prefix
-        )
         try:
-            keys = [each["Key"] for page in pages for each in page.get("Contents", ())]
+            # One request: a bucket may hold any number of objects besides.
+            page = self.client.list_objects_v2(
+                Bucket=self.bucket, Prefix=self.prefix, Delimiter="/"
+            )
         except (BotoCoreError, ClientError):
             return ()
-        names = (key.removeprefix(self.prefix) for key in keys)
-        return [each for each in names if each.split("/")[1:] == [name]]
+        prefixes = (each["Prefix"] for each in page.get("CommonPrefixes", ()))
+        return [each.removeprefix(self.prefix).rstrip("/") for each in prefixes]

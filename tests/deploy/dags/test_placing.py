@@ -137,8 +137,8 @@ class Cut:
         self._count()
         self.inner.delete(name)
 
-    def called(self, name: str) -> Sequence[str]:
-        return self.inner.called(name)
+    def folders(self) -> Sequence[str]:
+        return self.inner.folders()
 
     def _count(self) -> None:
         if self.left == 0:
@@ -260,6 +260,20 @@ def test_an_earlier_name_that_is_another_pipelines_is_refused(store: Store) -> N
     another = {"c.yaml": b"name: c\nstages: {t: {kind: pause, duration_s: 2}}\n"}
     with pytest.raises(DeployError, match="pipeline b shares no stage with this one"):
         placement("c", another, store, renamed_from="b")
+
+
+def test_a_bucket_is_asked_once_for_its_folders(aws: EmbeddedAws) -> None:
+    client = aws.client("s3")
+    asked: list[dict[str, object]] = []
+    client.meta.events.register(
+        "provide-client-params.s3.ListObjectsV2", lambda params, **_: asked.append(params)
+    )
+    store = Bucket.at("s3://airflow/shared", client)
+    for name in ("data/2026/a.csv", "data/2026/b.csv", "b/orchestration.json", "note.txt"):
+        store.write(name, b"")
+    assert store.folders() == ["b", "data"]
+    [listing] = asked
+    assert listing["Delimiter"] == "/", "what lies deeper is not listed"
 
 
 def test_a_hint_stops_no_deployment(tmp_path: Path) -> None:
