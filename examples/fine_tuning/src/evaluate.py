@@ -20,7 +20,7 @@ def loss(folder: str, lines: list[str], device: torch.device) -> float:
     """Return the mean loss of a model over batches of lines."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     tokenizer.pad_token = tokenizer.eos_token
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).to(device).eval()
+    model = AutoModelForCausalLM.from_pretrained(folder).to(device, torch.float32).eval()
     losses = [
         model(**{name: tensor.to(device) for name, tensor in batch.items()}).loss.item()
         for batch in batches(lines, tokenizer, size=8, sequence=512)

@@ -25,7 +25,9 @@ def input_fn(body: str, content_type: str) -> dict[str, Any]:
 
 def predict_fn(request: dict[str, Any], loaded: tuple[Any, Any]) -> dict[str, str]:
     model, tokenizer = loaded
-    given = tokenizer(request["text"], return_tensors="pt").to(model.device)
+    # Types of tokens, which some tokenizers add, mean nothing to a causal model, and are refused.
+    text = tokenizer(request["text"], return_tensors="pt", return_token_type_ids=False)
+    given = text.to(model.device)
     # Your code: how the answer is generated; this one is the most probable, always the same.
     whole = model.generate(
         **given,

@@ -53,7 +53,7 @@ def main() -> None:
     dist.init_process_group("nccl" if on_gpu else "gloo")
     tokenizer = AutoTokenizer.from_pretrained(channels["model"])
     tokenizer.pad_token = tokenizer.eos_token
-    model = AutoModelForCausalLM.from_pretrained(channels["model"], dtype=torch.float32).to(device)
+    model = AutoModelForCausalLM.from_pretrained(channels["model"]).to(device, torch.float32)
     model = shard(model, device, here.world_size)
     # Your code: another optimizer, a schedule, weights of LoRA in the place of all.
     optimizer = torch.optim.AdamW(model.parameters(), lr=given.learning_rate)
