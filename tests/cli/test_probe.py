@@ -21,6 +21,7 @@ from orchestration.pipeline.probing.jobs import Asked
 from orchestration.pipeline.probing.runs import Ran, ran
 from orchestration.pipeline.probing.together import named
 from orchestration.planning.model.measurements import read
+from orchestration.planning.search.amounts import duration
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.measured.deciding import chance_of, deciding
 from orchestration.refs import STAGE_NAME
@@ -78,6 +79,7 @@ def pipeline(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.toolkit
 @pytest.mark.slow
 def test_a_probe_measures_what_the_plan_then_knows(pipeline: Path, orchestrate: Command) -> None:
     file = pipeline.parent / "measured.json"
@@ -87,12 +89,14 @@ def test_a_probe_measures_what_the_plan_then_knows(pipeline: Path, orchestrate: 
     slow, lacking = sorted(read(file), key=lambda each: each.out_of_memory)
     assert lacking.instance_type == "ml.g6.xlarge"
     assert slow.instance_type == "ml.g5.xlarge"
-    assert slow.step_time_s == pytest.approx(0.5, rel=0.2)
+    # A step sleeps so long; how much longer it takes is up to how busy this machine is.
+    assert slow.step_time_s is not None
+    assert 0.4 < slow.step_time_s < 50
     assert slow.job.startswith("tiny-probe-")
     assert slow.billable_s is not None
     planned = orchestrate("plan", pipeline, "--measurements", file)
-    measured = "1 x ml.g5.xlarge, data parallel, 8 at a time: steps of 0.5"
-    assert measured in planned.out
+    measured = f"8 at a time: steps of {duration(slow.step_time_s)}"
+    assert f"1 x ml.g5.xlarge, data parallel, {measured}" in planned.out
     assert "1 x ml.g6.xlarge, data parallel, 8 at a time: out of memory" in planned.out
 
 
@@ -117,6 +121,7 @@ for _ in measured_steps(range(10_000), samples=64):
 """
 
 
+@pytest.mark.toolkit
 @pytest.mark.slow
 def test_a_model_without_a_formula_is_planned_by_its_probe(
     pipeline: Path, orchestrate: Command
@@ -238,12 +243,16 @@ def test_only_jobs_and_their_bounded_cost_are_shown_on_a_dry_run(
     assert len(lines) == 3
     assert lines[0].startswith("1 x ml.g5.xlarge: one device, 20 steps of about ")
     assert all("min at most, $" in line and line.endswith(" at most") for line in lines)
+    for options in (("--aws", "--dry-run"), ("--dry-run",)):
+        made = orchestrate("probe", pipeline, *options, "-p", "bucket=work", "--json").document
+        assert [each["instance_type"] for each in made["probes"]][:1] == ["ml.g5.xlarge"]
+        assert all(each["max_runtime_s"] and each["most_usd"] for each in made["probes"])
 
 
 def test_probes_become_a_pipeline_of_their_own(pipeline: Path, orchestrate: Command) -> None:
     file = pipeline.parent / "tiny.probe.yaml"
     command = ("probe", pipeline, "--jobs", 2, "--to", file)
-    assert orchestrate(*command, "--dry-run").status == 0
+    shown = orchestrate(*command, "--dry-run", "--json").document
     assert not file.exists()
     said = orchestrate(*command)
     assert said.status == 0, said.err
@@ -254,10 +263,9 @@ def test_probes_become_a_pipeline_of_their_own(pipeline: Path, orchestrate: Comm
         "tiny-probe",
         ["train_1", "train_2"],
     )
-    assert orchestrate(*command, "--json").document == {
-        "pipeline": "tiny-probe",
-        "file": str(file),
-    }
+    assert orchestrate(*command, "--json").document == shown
+    assert (shown["pipeline"], shown["file"]) == ("tiny-probe", str(file))
+    assert [each["instance_type"] for each in shown["probes"]] == ["ml.g5.xlarge", "ml.g6.xlarge"]
     assert orchestrate("validate", file).status == 0
     file.write_text("mine: 1")
     refused = orchestrate(*command)
@@ -436,6 +444,7 @@ def test_what_is_measured_is_not_probed_again(pipeline: Path) -> None:
     assert first.chosen.configuration not in [plan.configuration for plan in deciding(again, 3)]
 
 
+@pytest.mark.toolkit
 @pytest.mark.slow
 def test_past_runs_are_measurements_too(
     pipeline: Path, orchestrate: Command, account: EmbeddedAws
@@ -456,8 +465,10 @@ def test_past_runs_are_measurements_too(
     [past] = read(pipeline.with_suffix(".measurements.json"))
     assert past.job == report.stages[0].job_names[0]
     assert (past.source, past.layout.family, past.micro_batch) == ("run", "single", 8)
-    assert past.step_time_s == pytest.approx(0.5, rel=0.2)
-    assert "measured    1 x ml.g5.xlarge, data parallel, 8 at a time: steps of 0.5" in said.out
+    assert past.step_time_s is not None
+    assert 0.4 < past.step_time_s < 50
+    measured = f"8 at a time: steps of {duration(past.step_time_s)}"
+    assert f"measured    1 x ml.g5.xlarge, data parallel, {measured}" in said.out
 
 
 LAUNCHED = {"sagemaker_torch_distributed_enabled": "true", "sagemaker_instance_type": "x"}

@@ -20,7 +20,7 @@ from tests.cli.test_probe import LONG_NAMES, SCRIPT
 from tests.conformance.test_afterwards import everywhere
 from tests.conformance.test_conformance import BACKENDS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.toolkit]
 
 
 def test_probes_run_on_every_driver_and_are_read_back_without_their_file(
@@ -62,5 +62,6 @@ def test_probes_run_on_every_driver_and_are_read_back_without_their_file(
         reading = measurement(way, job, region="us-east-1", source="probe")
         assert reading is not None
         assert reading.out_of_memory == (way.instance_type == "ml.g6.xlarge")
-        assert reading.out_of_memory or reading.step_time_s == pytest.approx(0.05, rel=0.5)
+        # A step sleeps so long; how much longer it takes is up to how busy this machine is.
+        assert reading.out_of_memory or 0.04 < (reading.step_time_s or 0) < 5
     assert way_of(jobs[0], asked.pipeline, "another") is None

@@ -61,6 +61,7 @@ def probe(
         session_to_change(Known(asked.pipeline, asked.region), where.region, where.profile)
     _agree(probes, consent, where)
     if consent.dry_run:
+        _foresee(probes, consent)
         return
     found: list[Measurement] = []
     lock = Lock()
@@ -86,7 +87,9 @@ def probe(
 
 def _leave(plans: Plans, asked: Asked, consent: Consent) -> NoReturn:
     """End the command, since nothing is to be measured."""
-    if not consent.as_json:
+    if consent.as_json:
+        document({"probes": [], "plan": plans.data()})
+    else:
         show_plans(plans, asked.name)
     note("nothing to probe: " + ("; ".join(plans.missing) or "what decides it is measured"))
     raise typer.Exit(0 if plans.chosen else FAILED)
@@ -118,13 +121,15 @@ def _write_pipeline(
     pipeline = pipeline.model_copy(update={"parameters": {**pipeline.parameters, **defaults}})
     text = pipeline.to_yaml(to.parent)
     _show(probes, costs=True)
+    if not consent.dry_run:
+        if to.exists() and to.read_text(encoding="utf-8") != text:
+            consent.ask(f"replace {to}")
+        to.write_text(text, encoding="utf-8")
+    if consent.as_json:
+        made = [_data(each) for each in probes]
+        document({"pipeline": pipeline.name, "file": str(to), "probes": made})
     if consent.dry_run:
         return
-    if to.exists() and to.read_text(encoding="utf-8") != text:
-        consent.ask(f"replace {to}")
-    to.write_text(text, encoding="utf-8")
-    if consent.as_json:
-        document({"pipeline": pipeline.name, "file": str(to)})
     note(f"{to} written; once it has run in your account, `probe … --from-runs` reads its jobs")
 
 
@@ -152,6 +157,28 @@ def _show(probes: Sequence[Probe], *, costs: bool) -> None:
         bound = "of unknown price" if each.most_usd is None else f"{money(each.most_usd)} at most"
         cost = f", {bound}" if costs else ""
         note(f"{name}, {each.steps} steps{about}, {longest} at most{cost}")
+
+
+def _foresee(probes: Sequence[Probe], consent: Consent) -> None:
+    """Print the jobs of a dry run as JSON, where that is asked for."""
+    if consent.as_json:
+        document({"probes": [_data(each) for each in probes]})
+
+
+def _data(probe: Probe) -> dict[str, object]:
+    """Return a job with its bounds, for programs."""
+    from orchestration.pipeline.probing.jobs import is_predicted
+
+    plan = probe.plan
+    return {
+        "instance_type": plan.instance_type,
+        "instance_count": plan.instance_count,
+        "layout": str(plan.layout),
+        "steps": probe.steps,
+        "step_time_s": plan.prediction.step_time_s if is_predicted(plan) else None,
+        "max_runtime_s": probe.max_runtime_s,
+        "most_usd": probe.most_usd,
+    }
 
 
 def _read(probe: Probe, job: Job | None, region: str | None) -> Measurement | None:
