@@ -15,7 +15,9 @@ python=$scratch/venv/bin/python
 {
   echo "# Every package of every extra, as resolved for Python 3.11. Made by \`make constraints\`."
   # A build's local label (+cpu) names where a wheel came from, not what it is.
-  "$python" -m pip freeze --exclude-editable | sed 's/+[a-z0-9.]*$//'
+  # On macOS the same release of XGBoost has another name.
+  "$python" -m pip freeze --exclude-editable | sed 's/+[a-z0-9.]*$//' \
+    | awk -F== '$1 == "xgboost-cpu" { print "xgboost==" $2 } { print }'
 } > "$scratch/constraints.txt"
 if grep -nE '(@|://|file:)' "$scratch/constraints.txt"; then
   echo "constraints.txt may name versions only, no place" >&2

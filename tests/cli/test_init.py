@@ -7,12 +7,15 @@ import functools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, metadata, packages_distributions
 from pathlib import Path
+from typing import cast
 
 import pytest
 from packaging.requirements import Requirement
@@ -21,7 +24,7 @@ from packaging.utils import canonicalize_name
 from orchestration import Pipeline
 from orchestration.cli import run_file
 from orchestration.cli.commands import running
-from orchestration.cli.commands.beginning.starting import TEMPLATES
+from orchestration.cli.commands.beginning.starting import TEMPLATES, Template
 from orchestration.local.run.toolkits_needed import toolkits_needed
 from orchestration.local.sagemaker.hosts.toolkits import PYTORCH
 from tests.cli.conftest import Command
@@ -56,7 +59,31 @@ def test_a_template_is_a_whole_folder(
     kinds = {getattr(stage, "kind", "") for stage in pipeline.stages}
     assert {"training_job", "tuning_job"} & kinds
     assert {"checkpoint_evaluation", "deployment"} <= kinds
-    assert uncovered(folder, pipeline) == set()
+
+
+@pytest.mark.toolkit
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_the_requirements_of_a_template_bring_what_its_runs_import(
+    template: str, orchestrate: Command, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mine"
+    assert orchestrate("init", folder, "--template", template).status == 0
+    assert uncovered(folder, Pipeline.load(folder / "mine.yaml")) == set()
+
+
+@pytest.mark.parametrize(
+    ("platform", "name"),
+    [("linux", "xgboost-cpu"), ("win32", "xgboost-cpu"), ("darwin", "xgboost")],
+)
+def test_xgboost_has_the_name_that_has_wheels_without_cuda(platform: str, name: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for lines in (project["optional-dependencies"]["dev"], TEMPLATES["xgboost"].packages):
+        needed = [
+            each.name
+            for each in map(Requirement, lines)
+            if each.marker is None or each.marker.evaluate({"sys_platform": platform})
+        ]
+        assert [each for each in needed if each.startswith("xgboost")] == [name]
 
 
 def test_json_names_what_was_written(orchestrate: Command, tmp_path: Path) -> None:
@@ -68,10 +95,30 @@ def test_json_names_what_was_written(orchestrate: Command, tmp_path: Path) -> No
     assert told["next"].startswith(f"cd {folder} && ")
 
 
+def test_json_holds_the_warnings_of_the_lock_file(
+    orchestrate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example = tmp_path / "example"
+    shutil.copytree(ROOT / "examples" / "tuning", example)
+    pipeline = example / "sweep.yaml"
+    pipeline.write_text(f"{pipeline.read_text()}\noverlap: stop_older\n")
+    unlike = replace(TEMPLATES["tuning"], example=str(example))
+    monkeypatch.setitem(cast("dict[str, Template]", TEMPLATES), "unlike", unlike)
+    told = orchestrate("init", tmp_path / "mine", "--template", "unlike", "--json")
+    [warning] = told.document["warnings"]
+    assert "the lock file holds no DAG" in warning
+    assert told.err.count(warning) == 1
+
+
 def uncovered(folder: Path, pipeline: Pipeline) -> set[str]:
     """Return the modules that a run of a template imports and its requirements do not bring."""
     lines = (folder / "requirements.txt").read_text().splitlines()
-    brought = {name for line in lines for name in distributions(Requirement(line))}
+    brought = {
+        name
+        for requirement in map(Requirement, lines)
+        if requirement.marker is None or requirement.marker.evaluate()
+        for name in distributions(requirement)
+    }
     parsed = [ast.parse(path.read_text()) for path in folder.rglob("*.py")]
     imported = {
         name
@@ -136,8 +183,13 @@ def requires(name: str) -> Sequence[str]:
     extras = project["optional-dependencies"].items()
     return [
         *project["dependencies"],
-        *(f"{line}; extra == '{extra}'" for extra, lines in extras for line in lines),
+        *(of_extra(line, extra) for extra, lines in extras for line in lines),
     ]
+
+
+def of_extra(line: str, extra: str) -> str:
+    name, _, marker = line.partition(";")
+    return f"{name}; {f'({marker}) and ' if marker else ''}extra == '{extra}'"
 
 
 @pytest.mark.toolkit

@@ -32,7 +32,8 @@ _TOOLS = ("hypothesis", "jsonschema", "pytest", "pytest-timeout", "pytest-xdist"
 _QUICK = ("test_dags.py", "test_runs.py", "test_triggers.py", "test_versions.py")
 _EXAMPLES = ("tests/conformance/test_conformance.py", "tests/conformance/test_gallery.py")
 _NAMES = "digits_trains or llm_trains or gallery"
-_OF_EXAMPLES = ("scikit-learn", "transformers", "xgboost-cpu")
+_XGBOOST = "xgboost" if sys.platform == "darwin" else "xgboost-cpu"
+_OF_EXAMPLES = ("scikit-learn", "transformers", _XGBOOST)
 """Imports of the examples' scripts, beside the `demo` extra."""
 
 

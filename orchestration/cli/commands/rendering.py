@@ -176,8 +176,8 @@ def _drawn(loaded: Pipeline, form: Format) -> str:
     return draw(loaded.lower())
 
 
-def lock(pipeline: str, *, check: bool, as_json: bool = False) -> None:
-    """Write a pipeline's lock file, or compare it."""
+def lock(pipeline: str, *, check: bool, as_json: bool = False) -> list[str]:
+    """Write a pipeline's lock file, or compare it; return what is warned of."""
     from orchestration.pipeline import files
 
     which = named(pipeline)
@@ -192,6 +192,7 @@ def lock(pipeline: str, *, check: bool, as_json: bool = False) -> None:
     again = f"orchestrate lock {pipeline}"
     content = json.loads(text) if as_json else None
     deliver(text, path, check=check, again=again, content=content, warnings=warnings)
+    return warnings
 
 
 def lock_text(path: Path, content: Mapping[str, Any]) -> tuple[str, list[str]]:

@@ -30,6 +30,8 @@ _ROLE: Final = "arn:aws:iam::123456789012:role/SageMakerExecution"
 """In the place of a role of one's own."""
 _EXTRAS: Final = "airflow,aws,demo,local"
 """For the commands of the Makefile; `demo` has the toolkits that start training scripts."""
+_XGBOOST: Final = ('xgboost-cpu; sys_platform != "darwin"', 'xgboost; sys_platform == "darwin"')
+"""XGBoost without CUDA, which has no wheels for macOS; there the other one has no CUDA either."""
 _SCAFFOLD: Final[Mapping[str, str]] = {
     "Makefile": "Makefile",
     "README.md": "README.md",
@@ -103,7 +105,7 @@ TEMPLATES: Final[Mapping[str, Template]] = {
         about="Boosted trees with XGBoost on rows of CSV, deployed if their error is small enough.",
         made="rents",
         inputs={"data": "rents"},
-        packages=("numpy", "xgboost-cpu"),
+        packages=("numpy", *_XGBOOST),
         scripts={
             "src/flats.py": "how data is read",
             "src/train.py": "the objective, and when to stop",
@@ -162,7 +164,7 @@ def init(directory: Path, template: str, *, as_json: bool = False) -> None:
     _surround(chosen, directory, name)
     warnings = _make_data(chosen, directory)
     warn(warnings)
-    lock(str(directory / f"{name}.yaml"), check=False)
+    warnings += lock(str(directory / f"{name}.yaml"), check=False)
     if as_json:
         document(
             {
