@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from orchestration.catalog.partitions import via_service
 from orchestration.deploy.account import Account, refusal
 from orchestration.deploy.permissions import derived
+from orchestration.deploy.permissions.assuming import assumptions
 from orchestration.deploy.permissions.operations import (
     DECRYPTED,
     KEYS,
@@ -137,12 +138,12 @@ def _statements(
         missing=missing,
     )
     _check_rows(workflow, known)
-    for step, operation, inside in calls(workflow.graph, known):
-        if operation.assumes is not None:
-            yield _assumption(pattern(operation.assumes, inside), place).by(step)
-            continue
-        for statement in of_operation(operation, inside, place, waited):
-            yield statement.by(step)
+    sent = list(calls(workflow.graph, known))
+    yield from assumptions([each for each in sent if each[1].assumes is not None], place)
+    for step, operation, inside in sent:
+        if operation.assumes is None:
+            for statement in of_operation(operation, inside, place, waited):
+                yield statement.by(step)
     yield from overlaps(workflow, account)
     for stage, permissions in workflow.permissions.items():
         for permission in permissions:
@@ -159,12 +160,6 @@ def of_operation(
     for grant in _grants(operation, waited):
         yield _filled(grant, {**place, **_fields(operation, known)})
     yield from _passed(operation, known, place)
-
-
-def _assumption(role: str, place: Mapping[str, str]) -> Statement:
-    every = f"arn:{place['partition']}:iam::{ANY}:role/{ANY}"
-    arn = iam(every if role == ANY else role)
-    return Statement("AssumeRoles", frozenset(["sts:AssumeRole"]), frozenset([arn]))
 
 
 def _declared(

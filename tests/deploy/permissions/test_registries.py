@@ -43,7 +43,9 @@ def pipeline(stage: dict[str, Any]) -> Pipeline:
             "region": "us-east-1",
             "workspace": "s3://bucket/runs",
             "role": "arn:aws:iam::111122223333:role/SageMaker",
-            "parameters": {"registry": {}} if "parameter" in str(stage) else {},
+            "parameters": {
+                name: {} for name in ("registry", "version") if f"'{name}'" in str(stage)
+            },
             "stages": {"stage": stage},
         }
     )
@@ -127,6 +129,29 @@ def test_a_role_that_is_a_parameter_is_known_once_it_has_a_value() -> None:
     assert [each.arn for each in desired(made, OWN, parameters={"registry": ROLE}).assumed] == [
         ROLE
     ]
+
+
+def test_a_role_that_only_a_run_knows_is_one_of_the_account_of_the_group() -> None:
+    made = pipeline({**DEPLOYMENT, "registry_role": {"parameter": "registry"}})
+    wanted = desired(made, OWN, unrestricted=["registry"])
+    [assuming] = [
+        each for each in wanted.role.policy["Statement"] if each["Action"] == ["sts:AssumeRole"]
+    ]
+    assert assuming["Resource"] == [f"arn:aws:iam::{OWNER}:role/*"]
+
+
+def test_a_role_that_only_a_run_knows_is_refused_where_no_account_is_known() -> None:
+    stage = {
+        "kind": "model_approval",
+        "model_package": {"parameter": "version"},
+        "registry_role": {"parameter": "registry"},
+    }
+    made = pipeline(stage)
+    with pytest.raises(DeployError, match="stage stage: give registry_role a value, or name the"):
+        desired(made, OWN, unrestricted=["registry", "version"])
+    given = {"version": f"arn:aws:sagemaker:us-east-1:{OWNER}:model-package/prices/3"}
+    wanted = desired(made, OWN, unrestricted=["registry"], parameters=given)
+    assert f"arn:aws:iam::{OWNER}:role/*" in str(wanted.role.policy)
 
 
 def test_each_who_runs_it_is_told_what_the_role_must_trust() -> None:
