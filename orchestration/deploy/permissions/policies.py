@@ -166,13 +166,13 @@ def _declared(
     stage: str, permission: Permission, known: Known, place: Mapping[str, str]
 ) -> Statement:
     """Return what a stage itself says that it needs."""
-    resources = []
+    resources: set[str] = set()
     for tree in permission.resources:
         text = pattern(tree, known)
         for name in ("partition", "region", "account"):
             text = text.replace(f"{{{name}}}", place[name])
         # Its own wildcards stay wildcards.
-        resources.append(iam(text.replace("*", ANY)))
+        resources |= _cases(iam(text.replace("*", ANY)))
     return Statement(
         sid="".join(part.title() for part in stage.split("_")),
         actions=frozenset(permission.actions),

@@ -9,6 +9,7 @@ from typing import Any
 from orchestration.local.account.protocol import Request, ServiceError, answers_in_xml
 from orchestration.local.iam.needs import action, needs
 from orchestration.local.iam.principals import role_of
+from orchestration.local.iam.scaling import PREFIX
 from orchestration.local.policies.deciding import permits
 from orchestration.local.policies.evaluation import Need
 
@@ -73,6 +74,8 @@ def _refusal(service: str, role: str, need: Need) -> ServiceError:
         f"User: arn:aws:sts::{account}:assumed-role/{name}/service is not authorized to perform: "
         f"{need.action}{on} because no identity-based policy allows the {need.action} action"
     )
+    if service == "application-autoscaling" and not need.action.startswith(PREFIX):
+        return ServiceError("ValidationException", text)
     if service == "sns":
         return ServiceError("AuthorizationError", text, status=403)
     if answers_in_xml(service):

@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from orchestration.local.iam.moving import Unknown, copies, file_systems, transfers
+from orchestration.local.iam.scaling import scales
 from orchestration.local.policies.evaluation import Need
 
 _ROLE = "arn:aws:iam::{account}:role/{RoleName}"
@@ -136,6 +137,8 @@ def needs(
             return list(transfers(operation, request, place, account))
         case "s3control":
             return list(copies(operation, request, place))
+        case "application-autoscaling":
+            return list(scales(operation, request, place, account))
         case "sts":
             assumes = operation == "AssumeRole"
             return [Need("sts:AssumeRole", request["RoleArn"])] if assumes else []

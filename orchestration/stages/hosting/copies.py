@@ -83,7 +83,7 @@ class CopyScaling(Model):
         """Return needs beyond calling the operations: the service acts in its caller's name."""
         place: Tree = join(_PLACE % ("sagemaker", "inference-component/"), component)
         alarms: Tree = join(
-            *(_PLACE % ("cloudwatch", "alarm:TargetTracking-inference-component/"), component, "/*")
+            *(_PLACE % ("cloudwatch", "alarm:TargetTracking-inference-component/"), component, "-*")
         )
         alarming = ("PutMetricAlarm", "DescribeAlarms", "DeleteAlarms")
         scaling = ("RegisterScalableTarget", "PutScalingPolicy")

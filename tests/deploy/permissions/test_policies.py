@@ -75,12 +75,14 @@ class Results(Values):
 RUN = "0123456789ab"
 
 
-def sent(workflow: Workflow) -> Iterator[tuple[Operation, dict[str, Any]]]:
+def sent(workflow: Workflow, to: str = "") -> Iterator[tuple[Operation, dict[str, Any]]]:
     prefix = f"digits/{RUN}/train/checkpoints/epoch-1/"
     item: Json = {"Key": "set/a b.csv", "ETag": "x", "Size": 1, "Prefix": prefix}
     values = Results({}, {**PARAMETERS}, RUN, item)
     for step in all_steps(workflow.graph):
         for operation in _operations(step):
+            if to not in ("", operation.service):
+                continue
             request = evaluate(operation.request, values)
             assert isinstance(request, dict)
             yield operation, request
@@ -194,6 +196,42 @@ def test_only_the_endpoint_is_tagged_anew() -> None:
         ":endpoint-config",
         ":model",
     }
+
+
+@pytest.mark.parametrize(
+    "scaled",
+    [
+        {"autoscaling": {"max_instances": 4, "invocations_per_minute": 60}},
+        {
+            "inference_component": {
+                "name": "Cats",
+                "memory_mib": 1024,
+                "autoscaling": {"max_copies": 4, "invocations_per_minute": 60},
+            }
+        },
+    ],
+)
+def test_who_scales_may_have_the_alarms_that_scaling_makes(scaled: dict[str, Any]) -> None:
+    deploy = {
+        "kind": "deployment",
+        "model_data": "s3://bucket/model",
+        "image": "image:1",
+        "instance_type": "ml.m5.large",
+        "endpoint_name": "Shop",
+        "update": {},
+        **scaled,
+    }
+    stages = {"deploy": deploy}
+    pipeline = Pipeline.parse({"name": "p", "workspace": "s3://bucket/w", "stages": stages})
+    document = policy(pipeline)
+    asked = {
+        operation.name: denied(
+            document, operation.service, operation.name, request, ACCOUNT.id, ACCOUNT.region
+        )
+        for operation, request in sent(pipeline.lower(), "application-autoscaling")
+    }
+    assert {"RegisterScalableTarget", "PutScalingPolicy"} <= asked.keys()
+    assert not any(asked.values()), asked
 
 
 def test_listing_is_held_to_the_prefixes_of_the_graph(digits: Pipeline) -> None:

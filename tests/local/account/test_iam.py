@@ -231,6 +231,30 @@ def test_an_execution_acts_as_its_role(enforcing: EmbeddedAws) -> None:
     assert "s3:PutObject on resource: arn:aws:s3:::bucket/one" in run["cause"]
 
 
+def test_who_scales_needs_the_alarms_of_what_is_scaled(enforcing: EmbeddedAws) -> None:
+    alarms = "arn:aws:cloudwatch:us-east-1:123456789012:alarm:TargetTracking-endpoint/shop/*"
+    arn = role(
+        enforcing,
+        "scaler",
+        allow("application-autoscaling:*", "*"),
+        allow("cloudwatch:*", alarms),
+    )
+    metric = {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}
+    policy = {"TargetValue": 60.0, "PredefinedMetricSpecification": metric}
+    request = {
+        "ServiceNamespace": "sagemaker",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+        "PolicyName": "load",
+        "PolicyType": "TargetTrackingScaling",
+        "TargetTrackingScalingPolicyConfiguration": policy,
+    }
+    put = enforcing.acting_as(arn).client("application-autoscaling").put_scaling_policy
+    put(**request, ResourceId="endpoint/shop/variant/main")
+    code, message = refusal(put, **request, ResourceId="endpoint/other/variant/main")
+    assert code == "ValidationException"
+    assert "cloudwatch:PutMetricAlarm on resource: arn:aws:cloudwatch:us-east-1:" in message
+
+
 OWNER = "444455556666"
 ROLE = f"arn:aws:iam::{OWNER}:role/registry"
 MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:registry"
