@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from orchestration.expressions import Json
+from orchestration.expressions import Json, Tree
 from orchestration.graph import Call, Guarded, Workflow, all_steps, stage_of
 from orchestration.pricing import services
 from orchestration.pricing.assumptions import Assumptions
@@ -44,16 +44,21 @@ def standing(
 ) -> list[Line]:
     """Return the lines of endpoints that outlive the run; `at`: now, or the run's end.
 
-    `since`: the end of each stage that has deployed one.
+    `since`: when the endpoint of each stage stood; of those of one name, one is counted.
     """
     known = known_of(workflow, region, parameters, Assumptions())
     endpoints = Endpoints(workflow.graph)
-    return [
-        _lived(_for_hours(line, (at - since[line.stage]) / timedelta(hours=1)))
-        for call in all_steps(workflow.graph)
-        if isinstance(call, Call) and stage_of(call.name) in since
-        for line in endpoints.monthly(call, known, Times())
-    ]
+    lines: list[Line] = []
+    counted: list[Tree] = []
+    for call in all_steps(workflow.graph):
+        if not isinstance(call, Call) or stage_of(call.name) not in since:
+            continue
+        name, own = endpoints.name(call, known), [*endpoints.monthly(call, known, Times())]
+        if own and (name is None or name not in counted):
+            counted.append(name)
+            lasted = (at - since[own[0].stage]) / timedelta(hours=1)
+            lines += [_lived(_for_hours(line, lasted)) for line in own]
+    return lines
 
 
 class Timed(Protocol):
@@ -85,14 +90,33 @@ def of_run(
         return []
     at = max(each.ended for each in steps if each.ended)
     spans = {each.step: (each.started, ends.get(each.step)) for each in steps}
-    failed = {stage_of(each.step) for each in steps if each.state == "failed"}
-    since: dict[str, datetime] = {}
-    for name, end in ends.items():
-        stage = stage_of(name)
-        if stage not in failed:
-            since[stage] = max(end, since.get(stage, end))
     given = (workflow, region, parameters)
-    return [*acquired(*given, spans, at), *standing(*given, since, at)]
+    return [*acquired(*given, spans, at), *standing(*given, stood(workflow, steps, {}), at)]
+
+
+def stood(
+    workflow: Workflow, steps: Sequence[Timed], stages: Mapping[str, datetime]
+) -> dict[str, datetime]:
+    """Return since when the endpoints that outlive a run have stood, by stage.
+
+    They do so whatever fails afterwards, a smoke test for one. `stages`: the ends of those that
+    have succeeded, which count where steps are told together, as tasks of Airflow are: whether such
+    a stage has made the endpoint of a component, or found it, is not known then.
+    """
+    since: dict[str, datetime] = {}
+    for stage, making in Endpoints(workflow.graph).makings.items():
+        own = {each.step: each for each in steps if stage_of(each.step) == stage}
+        settled = own.get(making.settled or making.creation)
+        if settled is None:
+            if stage in stages and making.creation not in own:
+                since[stage] = stages[stage]
+            continue
+        required, made = own.get(making.required or ""), own.get(making.creation)
+        failed = required is not None and required.state == "failed"
+        found = making.is_shared and (made is None or made.state != "succeeded")
+        if settled.state == "succeeded" and settled.ended and not failed and not found:
+            since[stage] = settled.ended
+    return since
 
 
 def deploying(workflow: Workflow) -> frozenset[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from orchestration.catalog import rate
 from orchestration.expressions import Tree, join
-from orchestration.graph import Call, Guarded, all_steps, stage_of
+from orchestration.graph import Call, Guarded, Require, Step, all_steps, stage_of
 from orchestration.graph.steps import Graph
+from orchestration.graph.walking import reads
 from orchestration.pricing.jobs import instance_rate
 from orchestration.pricing.knowing import Known, Times, times
 from orchestration.pricing.lasting import hours
@@ -18,15 +19,45 @@ from orchestration.pricing.lines import HOURS_A_MONTH, Line
 CREATES: Final = ("sagemaker", "CreateEndpoint")
 CONFIGURES: Final = ("sagemaker", "CreateEndpointConfig")
 _CONFIG: Final = "EndpointConfigName"
+_DIMENSION: Final = "sagemaker:variant:DesiredInstanceCount"
+"""What is scaled in instances, which cost; copies of inference components are on those."""
 _ENDS: Final = ("Min", "Max")
 _MIB_A_GIB: Final = 1024.0
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """The steps by which a stage comes to an endpoint that outlives the run."""
+
+    creation: str
+    settled: str | None
+    """The step that waits until nothing changes the endpoint, if there is one."""
+    required: str | None
+    """The step that fails unless the endpoint serves then."""
+    is_shared: bool
+    """True if an endpoint of components, which is left as it is where it exists."""
+
+    @classmethod
+    def of(cls, creation: Call, steps: list[Step], *, is_shared: bool) -> Making:
+        """Find the steps that follow a creation."""
+        following = steps[steps.index(creation) + 1 :]
+        own = [each for each in following if stage_of(each.name) == stage_of(creation.name)]
+        waits = (
+            each.name
+            for each in own
+            if isinstance(each, Call) and each.until and _is(each, "DescribeEndpoint")
+        )
+        settled = next(waits, None)
+        needs = (each.name for each in own if isinstance(each, Require) and settled in reads(each))
+        return cls(creation.name, settled, next(needs, None), is_shared)
 
 
 class Endpoints:
     """The endpoints of a graph, by the configurations that they are made from."""
 
     def __init__(self, graph: Graph) -> None:
-        calls = [step for step in all_steps(graph) if isinstance(step, Call)]
+        steps = [*all_steps(graph)]
+        calls = [step for step in steps if isinstance(step, Call)]
         self._configs = [
             call for call in calls if (call.operation.service, call.operation.name) == CONFIGURES
         ]
@@ -34,6 +65,7 @@ class Endpoints:
             stage_of(call.name): call.operation.request
             for call in calls
             if call.operation.name == "RegisterScalableTarget"
+            and call.operation.request.get("ScalableDimension") == _DIMENSION
         }
         self._scheduled: list[tuple[str, Any]] = [
             (stage_of(call.name), call.operation.request.get("ScalableTargetAction") or {})
@@ -42,7 +74,7 @@ class Endpoints:
         ]
         tried = {
             step.acquire.name
-            for step in all_steps(graph)
+            for step in steps
             if isinstance(step, Guarded) and _is(step.acquire, "CreateEndpoint")
         }
         standing = [
@@ -59,6 +91,18 @@ class Endpoints:
             for config in self._configs
             if any(_same(config, call.operation.request.get(_CONFIG)) for call in standing)
         ]
+
+        shared = {stage_of(each.name) for each in self._standing if _is_shared(each)}
+        self.makings = {
+            stage_of(call.name): Making.of(call, steps, is_shared=stage_of(call.name) in shared)
+            for call in reversed(standing)
+        }
+        """The steps that lead to each endpoint that stays, by stage."""
+
+    def name(self, config: Call, known: Known) -> Tree:
+        """Return the name of the endpoint that a configuration is for, if several may name it."""
+        name = self._names.get(stage_of(config.name)) if _is_shared(config) else None
+        return known.text(name) or name
 
     @property
     def stages(self) -> frozenset[str]:
@@ -214,6 +258,11 @@ def _variants(config: Call) -> list[Mapping[str, Any]]:
     request: Any = config.operation.request
     kinds = ("ProductionVariants", "ShadowProductionVariants")
     return [variant for kind in kinds for variant in request.get(kind) or ()]
+
+
+def _is_shared(config: Call) -> bool:
+    """Return whether a configuration has no model: components are put on its endpoint."""
+    return not any("ModelName" in variant for variant in _variants(config))
 
 
 def _same(config: Call, name: Tree) -> bool:

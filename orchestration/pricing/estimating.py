@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from orchestration.catalog import rate
-from orchestration.expressions import Json
+from orchestration.expressions import Json, Tree
 from orchestration.graph import (
     Call,
     Choose,
@@ -93,6 +93,8 @@ class _Walk:
     modes: dict[str, str] = field(init=False)
     """Modes of DataSync by stage."""
     unpriced: list[str] = field(default_factory=list)
+    counted: list[Tree] = field(default_factory=list)
+    """The names of the endpoints of components that have been counted, once for all of these."""
 
     def __post_init__(self) -> None:
         self.endpoints = endpoints.Endpoints(self.graph)
@@ -167,9 +169,17 @@ class _Walk:
         elif (service, name) == ("application-autoscaling", "PutScalingPolicy"):
             yield from services.followed(call, known, often)
         elif (service, name) == endpoints.CONFIGURES:
-            yield from self.endpoints.monthly(call, known, often)
+            yield from self._of_endpoint(call, known, often)
         elif not _is_free(service, name):
             self.unpriced.append(f"{service}:{name}")
+
+    def _of_endpoint(self, config: Call, known: Known, often: Times) -> Iterator[Line]:
+        name, lines = self.endpoints.name(config, known), []
+        if name is None or name not in self.counted:
+            lines = [*self.endpoints.monthly(config, known, often)]
+        if lines:
+            self.counted.append(name)
+        yield from lines
 
 
 def _is_free(service: str, name: str) -> bool:

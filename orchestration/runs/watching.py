@@ -12,7 +12,7 @@ from typing import Any, Final
 from orchestration.direct.stages import RunState, StageState, own_steps, stage_state
 from orchestration.execution.reading.metrics import final_metrics
 from orchestration.pricing import Line, Sum
-from orchestration.pricing.acquired import acquired, deploying, standing
+from orchestration.pricing.acquired import acquired, deploying, standing, stood
 from orchestration.pricing.billed import of_job
 from orchestration.runs.jobs import Job, Jobs
 from orchestration.runs.logs import Logs
@@ -154,10 +154,13 @@ class Watch:
             )
             for name in self._stages
         )
-        besides = self._besides(progress, stages, progress.ended or at)
-        doubtful = sorted(
-            self._deploying & {each.name for each in stages if each.state == "failed"}
-        )
+        deployed = {
+            each.name: each.ended for each in stages if each.state == "succeeded" and each.ended
+        }
+        since = stood(self._workflow, progress.steps, deployed)
+        besides = self._besides(progress, since, progress.ended or at)
+        failed = {each.name for each in stages if each.state == "failed"}
+        doubtful = sorted((self._deploying & failed) - since.keys())
         return Snapshot(
             pipeline=self._jobs.pipeline.name,
             run=self._run.name,
@@ -178,18 +181,15 @@ class Watch:
         )
 
     def _besides(
-        self, progress: Progress, stages: Sequence[StageView], at: datetime.datetime
+        self, progress: Progress, since: Mapping[str, datetime.datetime], at: datetime.datetime
     ) -> list[Line]:
         # What was not deleted is still there.
         spans = {
             step.step: (step.started, step.ended if step.state == "succeeded" else None)
             for step in progress.steps
         }
-        deployed = {
-            each.name: each.ended for each in stages if each.state == "succeeded" and each.ended
-        }
         given = (self._workflow, self._region, progress.parameters)
-        return [*acquired(*given, spans, at), *standing(*given, deployed, at)]
+        return [*acquired(*given, spans, at), *standing(*given, since, at)]
 
     def _view(self, job: Job, at: datetime.datetime) -> JobView:
         known = self._read(job)

@@ -204,6 +204,10 @@ def test_a_watched_run_counts_the_endpoint_that_outlives_it(
     doubtful = watched_for_a_month(account, digits, "failed", (failed,))
     assert (doubtful.usd, doubtful.besides) == (0.0, ())
     assert doubtful.unpriced == ("the endpoint of deploy, if it stands",)
+    asked = StepRun("deploy.invoke", "failed", deployed.ended, deployed.ended)
+    unanswered = watched_for_a_month(account, digits, "failed", (deployed, asked))
+    told = (ended.usd, ()) if step == "deploy.settled" else (0.0, doubtful.unpriced)
+    assert (unanswered.usd, unanswered.unpriced) == told
     going = replace(deployed, state="running", ended=None)
     assert watched_for_a_month(account, digits, "running", (going,)).usd == 0.0
 

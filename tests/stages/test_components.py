@@ -314,14 +314,40 @@ def made_without_check() -> Graph:
     return Graph(deployment(**SHARED).lower(SAMPLE).steps)
 
 
-def test_an_endpoint_costs_what_its_fewest_and_its_most_instances_do() -> None:
-    stage = deployment(**SHARED)
-    made = Pipeline(name="p", workspace="s3://b", region="us-east-1", stages=[stage]).lower()
-    found = estimate(made, Assumptions(), region="us-east-1", parameters={})
-    lines = [each.what for each in found.lines if "endpoint" in each.what]
-    assert lines == ["endpoint, 1 to 8 x ml.m5.large"]
-    # A component itself costs nothing.
+def costs(*stages: dict[str, Any]) -> list[str]:
+    """Return what endpoints cost; a component itself costs nothing."""
+    made = Pipeline(
+        name="p",
+        workspace="s3://b",
+        region="us-east-1",
+        stages=[deployment(**{**SHARED, **fields}) for fields in stages],
+    )
+    found = estimate(made.lower(), Assumptions(), region="us-east-1", parameters={})
     assert found.unpriced == ()
+    return [each.what for each in found.lines if "endpoint" in each.what]
+
+
+def test_an_endpoint_costs_what_its_fewest_and_its_most_instances_do() -> None:
+    assert costs({}) == ["endpoint, 1 to 8 x ml.m5.large"]
+
+
+def test_copies_that_are_scaled_add_no_instances() -> None:
+    scaled = {**COMPONENT, "autoscaling": {"max_copies": 8, "invocations_per_minute": 60}}
+    assert costs({"inference_component": scaled}) == ["endpoint, 2 x ml.m5.large"]
+
+
+def test_an_endpoint_that_components_share_costs_once() -> None:
+    one, two = ({**COMPONENT, "name": name} for name in ("one", "two"))
+    both: Any = (
+        {"name": "one", "inference_component": one},
+        {
+            "name": "two",
+            "inference_component": two,
+        },
+    )
+    assert costs(*both) == ["endpoint, 2 x ml.m5.large"]
+    elsewhere = {**both[1], "endpoint_name": "another"}
+    assert costs(both[0], elsewhere) == ["endpoint, 2 x ml.m5.large"] * 2
 
 
 def test_copies_are_put_where_there_is_room() -> None:
