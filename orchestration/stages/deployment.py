@@ -92,9 +92,9 @@ class Deployment(DeploymentFields):
         yield from combining.problems(self)
         if self.update is not None:
             component = self.inference_component
-            moved = self.instance_count if component is None else component.copies
+            bounds = (self.instance_count, None) if component is None else component.bounds
             of: Literal["instances", "copies"] = "copies" if component else "instances"
-            for problem in self.update.problems(moved, self.update_s, of):
+            for problem in self.update.problems(bounds[0], self.update_s, of, bounds[1]):
                 yield replace(problem, field=f"update.{problem.field}")
             if self.update.keep is not None and isinstance(self.endpoint_name, Expression):
                 yield Problem(

@@ -273,6 +273,40 @@ def test_what_a_component_goes_back_to_is_kept_once_in_the_run_s_folder() -> Non
     assert "deploy.restorable" not in {each.name for each in all_steps(made_without_check())}
 
 
+SCALED: dict[str, Any] = {
+    **COMPONENT,
+    "autoscaling": {"min_copies": 2, "max_copies": 8, "invocations_per_minute": 60},
+}
+
+
+def test_copies_that_the_load_has_added_stay_where_a_component_goes_back() -> None:
+    tried = calls(deployment(**{**CHECKED, "inference_component": SCALED}))
+    kept, undone = (tried[f"deploy.check{each}"].operation.request for each in ("", "_undone"))
+    assert cast(Any, kept["Body"]).keys() == {"before", "specification"}
+    assert undone.keys() == {"InferenceComponentName", "Specification"}
+    for step in ("look", "check_left"):
+        assert "copies" not in tried[f"deploy.{step}"].outputs
+
+
+@pytest.mark.parametrize(
+    ("bounds", "update", "field", "message"),
+    [
+        ((1, 8), {"instances": 1}, "traffic", "rolling needs at least 2 copies, since at most"),
+        ((2, 8), {"instances": 2}, "instances", "expected 5 to 50 % of the copies for rolling, go"),
+        ((2, 21), {"instances": 1}, "instances", "expected 5 to 50 % of the copies for rolling, g"),
+        ((2, 8), {"instances": 1, "baking_s": 1000}, "baking_s", "the update waits 8000 s in all"),
+    ],
+)
+def test_a_rolling_update_suits_all_numbers_of_copies_that_the_load_may_lead_to(
+    bounds: tuple[int, int], update: dict[str, Any], field: str, message: str
+) -> None:
+    scaled = {"min_copies": bounds[0], "max_copies": bounds[1], "invocations_per_minute": 60}
+    component = {**COMPONENT, "copies": bounds[0], "autoscaling": scaled}
+    rolling = {"traffic": "rolling", "alarms": {"named": ["orders"]}, **update}
+    found = problems(**{**SHARED, "inference_component": component, "update": rolling})
+    assert found[f"update.{field}"].startswith(message)
+
+
 def test_alarms_that_are_made_look_at_the_component_and_forget_before_an_update() -> None:
     alarms = {"named": ["orders"], "errors_percent": 2, "latency_ms": 40}
     stage = deployment(**{**SHARED, "update": {**SHARED["update"], "alarms": alarms, "keep": 2}})
@@ -332,8 +366,7 @@ def test_an_endpoint_costs_what_its_fewest_and_its_most_instances_do() -> None:
 
 
 def test_copies_that_are_scaled_add_no_instances() -> None:
-    scaled = {**COMPONENT, "autoscaling": {"max_copies": 8, "invocations_per_minute": 60}}
-    assert costs({"inference_component": scaled}) == ["endpoint, 2 x ml.m5.large"]
+    assert costs({"inference_component": SCALED}) == ["endpoint, 2 x ml.m5.large"]
 
 
 def test_an_endpoint_that_components_share_costs_once() -> None:

@@ -116,10 +116,17 @@ class EndpointUpdate(Model):
     the endpoint, with their alarms: never what serves, or what served before."""
 
     def problems(
-        self, instances: Count, timeout_s: int, of: Literal["instances", "copies"] = "instances"
+        self,
+        instances: Count,
+        timeout_s: int,
+        of: Literal["instances", "copies"] = "instances",
+        most: Count | None = None,
     ) -> Iterator[Problem]:
-        """Yield what SageMaker refuses, or what can't end well, with a number of what moves."""
-        yield from self._sizes(instances, of)
+        """Yield what SageMaker refuses, or what can't end well, with a number of what moves.
+
+        ``most``: where the number follows the load, up to which; ``instances`` is the fewest then.
+        """
+        yield from self._sizes(instances, of, instances if most is None else most)
         if self.traffic == "rolling" and self.termination_wait_s:
             yield Problem("termination_wait_s", "a rolling update keeps no old instances; remove")
         if self.alarms is not None:
@@ -127,7 +134,7 @@ class EndpointUpdate(Model):
         if self.trial is not None:
             for problem in self.trial.problems():
                 yield problem.within("trial")
-        waits_s = self.waits_s(instances)
+        waits_s = self.waits_s(instances if most is None else most)
         if waits_s >= min(timeout_s, _LONGEST_S):
             yield Problem(
                 "baking_s",
@@ -201,7 +208,7 @@ class EndpointUpdate(Model):
             return None
         return 100 * self.instances / instances
 
-    def _sizes(self, instances: Count, of: str) -> Iterator[Problem]:
+    def _sizes(self, instances: Count, of: str, most: Count) -> Iterator[Problem]:
         sizes = [n for n in ("percent", "instances") if getattr(self, n) is not None]
         if self.traffic == "all_at_once":
             for name in sizes:
@@ -214,12 +221,21 @@ class EndpointUpdate(Model):
             yield Problem(
                 "traffic",
                 f"{self.traffic} needs at least 2 {of}, since at most half of them move "
-                f"first; got {'copies' if of == 'copies' else 'instance_count'} {instances}",
+                f"first; got {_word(of, scaled=instances != most)} {instances}",
             )
             return
-        share, least = self._share(instances), _SHARES[self.traffic]
-        if share is not None and not least <= share <= _HALF:
-            yield Problem(
-                sizes[0],
-                f"expected {least} to {_HALF} % of the {of} for {self.traffic}, got {share:g} %",
-            )
+        least = _SHARES[self.traffic]
+        for count in dict.fromkeys((instances, most)):
+            share = self._share(count)
+            if share is not None and not least <= share <= _HALF:
+                expected = f"expected {least} to {_HALF} % of the {of} for {self.traffic}"
+                among = "" if instances == most else f" of {count}"
+                yield Problem(sizes[0], f"{expected}, got {share:g} %{among}")
+                return
+
+
+def _word(of: str, *, scaled: bool) -> str:
+    """Return the field with the number of what moves, the fewest of it where that changes."""
+    if of == "instances":
+        return "instance_count"
+    return "autoscaling.min_copies" if scaled else "copies"

@@ -55,6 +55,14 @@ class InferenceComponent(Model):
     managed_instances: ManagedInstances | None = None
     """Let SageMaker adapt the number of instances of a new endpoint to the copies on it."""
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The fewest and the most copies that an update may find."""
+        scaling = self.autoscaling
+        if scaling is None:
+            return self.copies, self.copies
+        return scaling.min_copies, scaling.max_copies
+
     def problems(self, instances: object) -> Iterator[Problem]:
         """Yield bounds that exclude each other, or the instances that a new endpoint has."""
         if self.autoscaling is not None:

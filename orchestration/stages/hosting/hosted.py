@@ -62,7 +62,11 @@ class Hosted:
     @property
     def states(self) -> ComponentStates:
         """Questions about the component's state."""
-        return ComponentStates(self.made, self.name, restorable=bool(self._cases))
+        if not self._cases:
+            return ComponentStates(self.made, self.name)
+        # Copies that the load has added since serve on.
+        copies = ("copies",) if self.component.autoscaling is None else ()
+        return ComponentStates(self.made, self.name, restored=("specification", *copies))
 
     @property
     def _cases(self) -> tuple[Case, ...]:

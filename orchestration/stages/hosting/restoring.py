@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from orchestration.expressions import Any, Compare, Function, Result, Tree, apply, join
+from orchestration.expressions import Any, Compare, Function, Json, Result, Tree, apply, join
 from orchestration.graph import Adopt, Call, Operation, Output, Recovery, Require, Step
 from orchestration.stages.hosting.states import NAME, UPDATING, ComponentStates
 from orchestration.stages.serving.model import MODEL_VISIBLE_LATER
 from orchestration.stages.unchanged import ABSENT, WRITTEN_BEFORE
 
-_RECORDED: Final = ("before", "specification", "copies")
-_NOTHING: Final = {"before": "", "specification": None, "copies": 0}
+_NOTHING: Final[Mapping[str, Json]] = {"before": "", "specification": None, "copies": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class CheckedComponent:
     def kept(self, before: Result) -> Call:
         """Keep what served before."""
         look = self._name("look")
-        had: dict[str, Tree] = {each: Result(look, each) for each in _RECORDED[1:]}
+        had: dict[str, Tree] = {each: Result(look, each) for each in self.states.restored}
         request: dict[str, Tree] = {
             **self._record,
             "Body": {"before": before, **had},
@@ -62,15 +61,16 @@ class CheckedComponent:
 
     def left(self) -> Call:
         """Read what served before."""
+        nothing = {each: _NOTHING[each] for each in ("before", *self.states.restored)}
         outputs = {
-            each: Output(("Body",), parse=True, inside=(each,), default=_NOTHING[each])
-            for each in _RECORDED
+            each: Output(("Body",), parse=True, inside=(each,), default=default)
+            for each, default in nothing.items()
         }
         return Call(
             name=self._name("check_left"),
             operation=Operation("s3", "GetObject", self._record),
             outputs=outputs,
-            recoveries=tuple(Recovery(error, _NOTHING) for error in ABSENT),
+            recoveries=tuple(Recovery(error, nothing) for error in ABSENT),
         )
 
     def forgotten(self, step: str, after: tuple[str, ...]) -> Call:
@@ -93,8 +93,9 @@ class CheckedComponent:
         request: dict[str, Tree] = {
             NAME: self.states.name,
             "Specification": Result(left, "specification"),
-            "RuntimeConfig": {"CopyCount": Result(left, "copies")},
         }
+        if "copies" in self.states.restored:
+            request["RuntimeConfig"] = {"CopyCount": Result(left, "copies")}
         update = Call(
             name=self._name("check_undone"),
             operation=Operation("sagemaker", "UpdateInferenceComponent", request),

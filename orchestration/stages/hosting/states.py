@@ -26,7 +26,7 @@ _WHOLE: Final = {
     "specification": Output(("Specification",), default=None),
     "copies": Output(("RuntimeConfig", "DesiredCopyCount"), kind="number", default=0),
 }
-_NONE: Final = {"specification": None, "copies": 0}
+_NONE: Final[Mapping[str, Json]] = {"specification": None, "copies": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,16 @@ class ComponentStates:
     made: Made
     name: Text
     """The component's name."""
-    restorable: bool = False
-    """True if a failed check puts back what the component has before."""
+    restored: tuple[str, ...] = ()
+    """What a failed check puts back, by the names of outputs."""
 
     def look(self, after: tuple[str, ...]) -> Call:
         """Wait until nothing changes the component, and say what it serves before an update.
 
         One that is being deleted is absent in the end; what was just applied never is.
         """
-        outputs = {**_STATE, **(_WHOLE if self.restorable else {})}
-        nothing = {**_NOTHING, **(_NONE if self.restorable else {})}
+        outputs = {**_STATE, **{each: _WHOLE[each] for each in self.restored}}
+        nothing = {**_NOTHING, **{each: _NONE[each] for each in self.restored}}
         return self._asked("look", after, outputs, nothing)
 
     def settled(self, step: str, after: tuple[str, ...]) -> Call:
