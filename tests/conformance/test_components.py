@@ -227,9 +227,21 @@ def test_copies_follow_the_load_and_an_update_keeps_them(shop: Shop) -> None:
     shop.client.update_inference_component_runtime_config(
         InferenceComponentName=name, DesiredRuntimeConfig={"CopyCount": 2}
     )
-    second = shop.deploy("two", {}, **whole)
+    busy = ("sagemaker", "UpdateInferenceComponent", "ValidationException")
+    scales = f'Cannot update in-progress inference component "{name}" (Updating).'
+    shop.aws.inject(Fault(*busy, scales))
+    second: Any = shop.deploy("two", {}, **whole)
     assert (second.state, second.error, second.cause) == ("succeeded", None, None)
+    assert count(second, "UpdateInferenceComponent") == 2
     assert (ask(shop, name), described(shop, name)[1]["DesiredCopyCount"]) == ("two", 2)
+    if shop.on == "direct":
+        put(shop.aws, f"{shop.name}-turns", "turns")
+        model = {"Specification": {"ModelName": second.outputs["deploy"]["model_name"]}}
+        shop.aws.inject(Fault(*busy, scales, matching=model))
+        checked = {"trial": {"cases": CASES, "after": True}}
+        third: Any = shop.deploy(f"{shop.name}-turns", checked, **whole)
+        assert (third.state, third.error) == ("failed", "CheckFailed")
+        assert (ask(shop, name), count(third, "UpdateInferenceComponent")) == ("two", 3)
     of = {
         "ServiceNamespace": "sagemaker",
         "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",

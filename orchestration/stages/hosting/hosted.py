@@ -31,8 +31,9 @@ from orchestration.stages.endpoints.trials import Trying
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.hosting.components import InferenceComponent
 from orchestration.stages.hosting.restoring import CheckedComponent
+from orchestration.stages.hosting.sending import sent
 from orchestration.stages.hosting.shared import SharedEndpoint
-from orchestration.stages.hosting.states import GONE, NAME, UPDATING, ComponentStates
+from orchestration.stages.hosting.states import GONE, NAME, ComponentStates
 from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, QUOTA
 from orchestration.stages.values import Text
 
@@ -65,8 +66,12 @@ class Hosted:
         if not self._cases:
             return ComponentStates(self.made, self.name)
         # Copies that the load has added since serve on.
-        copies = ("copies",) if self.component.autoscaling is None else ()
+        copies = () if self._is_scaled else ("copies",)
         return ComponentStates(self.made, self.name, restored=("specification", *copies))
+
+    @property
+    def _is_scaled(self) -> bool:
+        return self.component.autoscaling is not None
 
     @property
     def _cases(self) -> tuple[Case, ...]:
@@ -148,7 +153,7 @@ class Hosted:
             failure=QUOTA,
             retry=MODEL_VISIBLE_LATER,
         )
-        if self.component.autoscaling is not None:
+        if self._is_scaled:
             # Copies that the load has added since serve on.
             del asked["RuntimeConfig"]
         rolling = self.update.traffic == "rolling"
@@ -160,14 +165,13 @@ class Hosted:
                 "UpdateInferenceComponent",
                 {**named, **asked, **({"DeploymentConfig": _of_copies(config)} if config else {})},
             ),
-            adopt=Adopt(exists=UPDATING),
             failure=QUOTA,
             retry=MODEL_VISIBLE_LATER,
         )
         changed = Choose(
             name=self._step("changed"),
             condition=Compare("ne", Result(self._step("look"), "config"), self.made.name),
-            then=Graph((update,)),
+            then=Graph(sent(self.states, update, self.made.name, scaled=self._is_scaled)),
             otherwise=Graph(),
         )
         return Choose(

@@ -8,7 +8,8 @@ from typing import ClassVar, Final
 
 from orchestration.expressions import Any, Compare, Function, Json, Result, Tree, apply, join
 from orchestration.graph import Adopt, Call, Operation, Output, Recovery, Require, Step
-from orchestration.stages.hosting.states import NAME, UPDATING, ComponentStates
+from orchestration.stages.hosting.sending import sent
+from orchestration.stages.hosting.states import NAME, ComponentStates
 from orchestration.stages.serving.model import MODEL_VISIBLE_LATER
 from orchestration.stages.unchanged import ABSENT, WRITTEN_BEFORE
 
@@ -94,16 +95,17 @@ class CheckedComponent:
             NAME: self.states.name,
             "Specification": Result(left, "specification"),
         }
-        if "copies" in self.states.restored:
+        scaled = "copies" not in self.states.restored
+        if not scaled:
             request["RuntimeConfig"] = {"CopyCount": Result(left, "copies")}
         update = Call(
             name=self._name("check_undone"),
             operation=Operation("sagemaker", "UpdateInferenceComponent", request),
-            adopt=Adopt(exists=UPDATING),
             retry=MODEL_VISIBLE_LATER,
         )
+        steps = sent(self.states, update, Result(left, "before"), scaled=scaled)
         step = settled.removeprefix(f"{self.states.made.stage.name}.")
-        return update, self.settled(step, (update.name,))
+        return *steps, self.settled(step, (steps[-1].name,))
 
     def _name(self, step: str) -> str:
         return f"{self.states.made.stage.name}.{step}"

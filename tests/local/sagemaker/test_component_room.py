@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from orchestration.local import EmbeddedAws
 from tests.local.breaking.components import component, configuration, described
@@ -58,3 +59,23 @@ def test_an_update_without_room_leaves_the_old_model_and_one_by_batches_grows_fi
     assert updated() == first
     assert updated(DeploymentConfig=ROLLING) == model
     instances(2)
+
+
+@pytest.mark.thorough
+def test_nothing_else_changes_a_component_while_its_copies_become_more() -> None:
+    with EmbeddedAws(time_scale=0.05) as aws:
+        prepare(aws)
+        name, client = component(aws), aws.client("sagemaker")
+        described(aws, name, "InService")
+        client.update_inference_component_runtime_config(
+            InferenceComponentName=name, DesiredRuntimeConfig={"CopyCount": 2}
+        )
+        assert described(aws, name, "InService", "Updating")["RuntimeConfig"] == {
+            "DesiredCopyCount": 2,
+            "CurrentCopyCount": 1,
+        }
+        with pytest.raises(ClientError, match="Cannot update in-progress inference component"):
+            client.update_inference_component(
+                InferenceComponentName=name, RuntimeConfig={"CopyCount": 3}
+            )
+        assert described(aws, name, "InService")["RuntimeConfig"]["CurrentCopyCount"] == 2

@@ -18,6 +18,8 @@ class Component:
         self.copies = Endpoint(name, arn, "", polled="DescribeInferenceComponent")
         self.moving: list[Copies] = []
         """The copies that are placed at once while it is created or updated, at the most."""
+        self.resizing: int | None = None
+        """The number of copies that it is to have, while that is changed."""
         self._revisions: dict[str, tuple[JsonObject, int]] = {}
 
     def revise(self, specification: JsonObject, count: int) -> JsonObject:
@@ -40,6 +42,7 @@ class Component:
 
     def resize(self, count: int) -> None:
         """Have another number of copies."""
+        self.resizing = None
         self._revisions[self.copies.config_name] = (self.specification, count)
         for member in self.copies.fleet.members if self.copies.fleet else ():
             member.count = count
@@ -63,6 +66,7 @@ class Component:
     def described(self) -> JsonObject:
         """Return it as in a response of DescribeInferenceComponent."""
         own, serving = self.copies, self.count if self.copies.fleet else 0
+        desired = self.count if self.resizing is None else self.resizing
         description: JsonObject = {
             "InferenceComponentName": self.name,
             "InferenceComponentArn": own.arn,
@@ -72,7 +76,7 @@ class Component:
             "InferenceComponentStatus": own.status,
             "FailureReason": own.failure_reason,
             "Specification": self.specification,
-            "RuntimeConfig": {"DesiredCopyCount": self.count, "CurrentCopyCount": serving},
+            "RuntimeConfig": {"DesiredCopyCount": desired, "CurrentCopyCount": serving},
             "CreationTime": own.created,
             "LastModifiedTime": own.modified,
             "LastDeploymentConfig": own.last_deployment,

@@ -27,6 +27,8 @@ from orchestration.local.sagemaker.tags import Tags
 
 _BUSY: Final = ("Creating", "Updating", "Deleting")
 _DELETING_S: Final = 30
+_RESIZING_S: Final = 120
+"""Seconds of AWS until other copies serve, during which nothing else may change a component."""
 _LEAST_PERCENT: Final = 5
 _MOST_PERCENT: Final = 50
 _NAME: Final = "InferenceComponentName"
@@ -150,9 +152,17 @@ class Components:
             own = component.copies
             if own.status != "InService":
                 raise refusal("no component update in progress", arn=own.arn, status=own.status)
-            component.resize(request["DesiredRuntimeConfig"]["CopyCount"])
-        self._fits(component.shared, {})
+            own.status = "Updating"
+            count = component.resizing = request["DesiredRuntimeConfig"]["CopyCount"]
+        threading.Thread(target=self._resized, args=(component, count), daemon=True).start()
         return {"InferenceComponentArn": own.arn}
+
+    def _resized(self, component: Component, count: int) -> None:
+        threading.Event().wait(self._account.clock.pause(_RESIZING_S))
+        with self._lock:
+            component.resize(count)
+            self._fits(component.shared, {})
+            component.copies.settle("InService")
 
     def _delete(self, request: JsonObject) -> JsonObject:
         with self._lock:
