@@ -254,4 +254,10 @@ def test_copies_follow_the_load_and_an_update_keeps_them(shop: Shop) -> None:
     assert followed["PredefinedMetricSpecification"] == {
         "PredefinedMetricType": "SageMakerInferenceComponentInvocationsPerCopy"
     }
+    # What is registered again keeps the bounds that are not given.
+    client.register_scalable_target(**of, ResourceId=place, MaxCapacity=4)
+    [target] = client.describe_scalable_targets(**of, ResourceIds=[place])["ScalableTargets"]
+    assert (target["MinCapacity"], target["MaxCapacity"]) == (1, 4)
     delete(shop, name)
+    assert not client.describe_scalable_targets(**of, ResourceIds=[place])["ScalableTargets"]
+    assert not client.describe_scaling_policies(**of, ResourceId=place)["ScalingPolicies"]

@@ -60,7 +60,7 @@ EXAMPLES: Mapping[str, Mapping[str, Break]] = {
     "sts": sessions.BREAKING,
 }
 CASES = [(service, rule) for service, table in TABLES.items() for rule in table]
-ALSO = {**jobs.ALSO, **hosting.ALSO}
+ALSO = {**jobs.ALSO, **hosting.ALSO, **components.ALSO}
 
 
 @pytest.fixture(scope="module")

@@ -75,7 +75,9 @@ def _refusal(service: str, role: str, need: Need) -> ServiceError:
         f"{need.action}{on} because no identity-based policy allows the {need.action} action"
     )
     if service == "application-autoscaling" and not need.action.startswith(PREFIX):
-        return ServiceError("ValidationException", text)
+        # https://github.com/aws/aws-auto-scaling-custom-resource/issues/25
+        missing = f"User is missing the following permissions: {need.action}"
+        return ServiceError("ValidationException", missing)
     if service == "sns":
         return ServiceError("AuthorizationError", text, status=403)
     if answers_in_xml(service):

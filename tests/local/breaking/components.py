@@ -125,6 +125,25 @@ def _on_a_failed_one(aws: EmbeddedAws) -> None:
     component(aws, name, model_name=model(aws))
 
 
+def _scaling(operation: str, registered: bool = False, **how: Any) -> Callable[[EmbeddedAws], Any]:
+    """Ask for the scaling of a component, which may be a scalable target already."""
+
+    def scale(aws: EmbeddedAws) -> None:
+        name = component(aws)
+        described(aws, name, "InService")
+        client = aws.client("application-autoscaling")
+        asked = {
+            "ServiceNamespace": "sagemaker",
+            "ResourceId": f"inference-component/{name}",
+            "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
+        }
+        if registered:
+            client.register_scalable_target(**asked, MinCapacity=1, MaxCapacity=2)
+        getattr(client, operation)(**asked, **how)
+
+    return scale
+
+
 BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "managed instances of components": lambda aws: configuration(
         aws, ModelName=model(aws), ManagedInstanceScaling={"Status": "ENABLED"}
@@ -157,4 +176,28 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "components to invoke": _invoked(),
     "components to invoke exist": _invoked(InferenceComponentName="no-such-component"),
     "endpoints without components": _deleted_below,
+    "bounds of what is scaled": _scaling("register_scalable_target", MinCapacity=4, MaxCapacity=2),
+    "bounds of a new target": _scaling("register_scalable_target", MinCapacity=1),
+    "what is scaled is registered": _scaling("put_scaling_policy", PolicyName="load"),
+    "scaling policies exist": _scaling("delete_scaling_policy", registered=True, PolicyName="load"),
+}
+
+ALSO: dict[str, tuple[str, Callable[[EmbeddedAws], Any]]] = {
+    "bounds of which one is new": (
+        "bounds of what is scaled",
+        _scaling("register_scalable_target", registered=True, MinCapacity=3),
+    ),
+    "a target that is not there": (
+        "what is scaled is registered",
+        _scaling("deregister_scalable_target"),
+    ),
+    "a policy of a variant": (
+        "what is scaled is registered",
+        lambda aws: aws.client("application-autoscaling").put_scaling_policy(
+            PolicyName="load",
+            ServiceNamespace="sagemaker",
+            ResourceId="endpoint/none/variant/main",
+            ScalableDimension="sagemaker:variant:DesiredInstanceCount",
+        ),
+    ),
 }

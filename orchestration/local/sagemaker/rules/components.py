@@ -99,4 +99,26 @@ COMPONENTS: Final[Mapping[str, Rule]] = {
         'Cannot delete endpoint "{arn}" with inference components: {names}.',
         "issue: https://github.com/aws/amazon-sagemaker-feedback/issues/49; wording assumed",
     ),
+    "bounds of what is scaled": Rule(
+        _REFUSED,
+        "Maximum capacity cannot be less than minimum capacity",
+        "model: RegisterScalableTargetRequest.MaxCapacity; wording assumed",
+    ),
+    "bounds of a new target": Rule(
+        _REFUSED,
+        "A new scalable target needs a minimum and a maximum capacity",
+        "model: RegisterScalableTargetRequest.MinCapacity; wording assumed",
+    ),
+    "what is scaled is registered": Rule(
+        "ObjectNotFoundException",
+        "No scalable target registered for service namespace: {service}, resource ID: {resource}, "
+        "scalable dimension: {dimension}",
+        "issue: https://github.com/ansible/ansible/issues/40237",
+    ),
+    "scaling policies exist": Rule(
+        "ObjectNotFoundException",
+        "No scaling policy found for service namespace: {service}, resource ID: {resource}, "
+        "scalable dimension: {dimension}, policy name: {name}",
+        "model: DeleteScalingPolicy; wording of moto 5.2.5",
+    ),
 }

@@ -41,6 +41,12 @@ def check_scaled(
         raise refusal("scaled variants stay", variants=", ".join(touched))
 
 
+def is_target(account: Account, dimension: str, resource: str) -> bool:
+    """Return whether something is a scalable target that moto keeps."""
+    found = backend(account)
+    return found is not None and resource in found.targets.get(dimension, {})
+
+
 def forget(account: Account, endpoint: str) -> None:
     """Deregister the variants of an endpoint that is deleted, with their policies."""
     found, prefix = backend(account), _resource(endpoint, "")
