@@ -128,6 +128,7 @@ def test_an_error_is_known_by_the_names_that_services_give_it() -> None:
     names = {
         "AccessDenied": ("AccessDenied", "AccessDeniedException", "Sns.AccessDeniedException"),
         "ThrottlingException": ("Throttling", "SageMaker.ThrottlingException"),
+        "Permissions": ("Permissions", "States.Permissions"),
         "Aborted": ("ABORTED",),
     }
     for name, spellings in names.items():
