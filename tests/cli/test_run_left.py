@@ -15,6 +15,7 @@ import pytest
 
 from orchestration import Pipeline
 from orchestration.cli.commands.embedded.leaving import Left
+from orchestration.cli.commands.running import tell_failure
 from orchestration.explanations import explanations
 from orchestration.expressions import Json
 from orchestration.local import EmbeddedAws
@@ -22,7 +23,7 @@ from orchestration.local.account.records import RecordedCall
 from orchestration.local.pages import page
 from orchestration.local.pages.curves import curves
 from orchestration.local.run import RunReport, StageReport
-from orchestration.local.run.keeping import REPORT, run_folder
+from orchestration.local.run.keeping import FAILED, REPORT, failed_folder, run_folder
 from tests.cli.conftest import Command
 from tests.patience import PATIENCE_S
 from tests.planning.telling.test_report_in_browser import browser
@@ -220,6 +221,43 @@ def test_a_run_that_is_kept_has_its_objects_and_a_page(
         assert said.status == 2
         assert option.partition("=")[0] in said.err
         assert "jobs in an account" in " ".join(said.err.split())
+
+
+def test_the_logs_of_a_run_that_failed_have_its_name(
+    orchestrate: Command, pipeline: Pipeline, report: RunReport, aws: EmbeddedAws, tmp_path: Path
+) -> None:
+    path = tmp_path / "hostile.yaml"
+    failed = replace(report, run_id="friday", stages=(), calls=())
+    Left(keep=False, report=None).writer(pipeline, path, {})(aws, failed)
+    log = failed_folder(path, "hostile") / "logs/train/hostile-train-0.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("one\n")
+    for asked in ((), ("--run-id", "friday"), ("--run-id", FAILED)):
+        said = orchestrate("logs", path, "evaluate", "--kept", *asked)
+        assert "stage evaluate of run friday has started no job" in said.err
+    said = orchestrate("logs", path, "train", "--kept", "--run-id", "friday", "--json")
+    assert (said.status, said.document["run"]) == (0, "friday")
+    said = orchestrate("logs", path, "train", "--kept", "--run-id", "frida", "--json")
+    assert "no run frida was kept; did you mean 'friday'?" in said.err
+    said = orchestrate("run", path, "--keep", "--run-id", FAILED)
+    assert said.status == 2
+    assert "can't be kept" in said.err
+
+
+def test_the_logs_of_an_earlier_run_are_not_those_of_one_that_failed(
+    pipeline: Pipeline,
+    report: RunReport,
+    aws: EmbeddedAws,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, ended = tmp_path / "hostile.yaml", replace(report, stages=(), calls=())
+    Left(keep=False, report=None).writer(pipeline, path, {})(aws, ended)
+    folder = failed_folder(path, "hostile")
+    tell_failure(ended, folder)
+    assert f"the whole logs: {folder}" in capsys.readouterr().err
+    tell_failure(replace(ended, started=_at(60)), folder)
+    assert "the whole logs" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("run_id", ["", "/victim", "/..", "/../..", "/team/friday"])

@@ -134,7 +134,12 @@ def require_driver(*drivers: Driver) -> None:
 
 
 def tell_failure(report: RunReport, kept: Path | None = None) -> None:
-    """Print the reason of a failed run on standard error, and where its logs are ``kept``."""
+    """Print the reason of a failed run on standard error, and where its logs are ``kept``.
+
+    Where they could not be written, the folder has those of an earlier run, or none.
+    """
+    from orchestration.local.run.keeping import Kept
+
     if report.state != "failed":
         return
     if report.log and not any(stage.log for stage in report.stages):
@@ -143,7 +148,7 @@ def tell_failure(report: RunReport, kept: Path | None = None) -> None:
     for stage in report.stages:
         for line in stage.log:
             note(f"{stage.name}: {line}")
-    if kept is not None and kept.is_dir():
+    if kept is not None and Kept.of(kept).is_of(report):
         note(f"the whole logs: {kept / 'logs'}, or `orchestrate logs STAGE --kept`")
     note_failure(f"{report.pipeline} failed on {report.on}", report.error, report.cause)
 

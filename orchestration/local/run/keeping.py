@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +38,30 @@ _MADE_FOR: Final = {"CreateEndpointConfig": "EndpointConfigName", "CreateModel":
 _STAGE: Final = "orchestration:stage"
 _OURS: Final = ("/.journal/", "/source/")
 """Parts of keys that a run writes for itself, and copies of the code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A run that was kept."""
+
+    folder: Path
+    run_id: str
+    """The run's name; of a folder whose report can't be read, the folder's."""
+    started: str
+    """The time in ISO 8601; empty where the report can't be read."""
+
+    @classmethod
+    def of(cls, folder: Path) -> Kept:
+        """Read what a folder is of."""
+        try:
+            told = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+            return cls(folder, str(told["run_id"]), str(told["started"]))
+        except (OSError, ValueError, LookupError, TypeError):
+            return cls(folder, folder.name, "")
+
+    def is_of(self, report: RunReport) -> bool:
+        """Return whether it is of this very run."""
+        return (self.run_id, self.started) == (report.run_id, report.started.isoformat())
 
 
 def home(pipeline: Path | None) -> Path:
@@ -129,11 +154,17 @@ def _is_path(key: str) -> bool:
 def run_folder(pipeline: Path | None, name: str, run_id: str) -> Path:
     """Return the folder of a run of the pipeline of that name.
 
-    Raises :class:`~orchestration.errors.LocalError` if the run's name names no folder in it.
+    Raises :class:`~orchestration.errors.LocalError` if the run's name names no folder in it, or
+    the folder of the newest run that failed.
     """
     if run_id in ("", ".", "..") or Path(run_id).name != run_id:
         raise LocalError(
             f"run {run_id!r} can't be kept: its folder has the run's name, so it must not hold a /"
+        )
+    if run_id == FAILED:
+        raise LocalError(
+            f"run {run_id!r} can't be kept: the newest run that failed has its logs in the folder "
+            "of this name; give another"
         )
     return home(pipeline) / RUNS / name / run_id
 
@@ -143,8 +174,9 @@ def failed_folder(pipeline: Path | None, name: str) -> Path:
     return (Path() if pipeline is None else pipeline.parent) / HOME / RUNS / name / FAILED
 
 
-def kept_runs(pipeline: Path | None, name: str) -> list[Path]:
-    """Return the folders of the runs of a pipeline that were kept, the newest first."""
+def kept_runs(pipeline: Path | None, name: str) -> list[Kept]:
+    """Return the runs of a pipeline that were kept, the newest first."""
     beside = Path() if pipeline is None else pipeline.parent
     found: Iterable[Path] = (beside / HOME / RUNS / name).glob(f"*/{REPORT}")
-    return [each.parent for each in sorted(found, key=lambda each: each.stat().st_mtime)[::-1]]
+    newest = sorted(found, key=lambda each: each.stat().st_mtime)[::-1]
+    return [Kept.of(each.parent) for each in newest]
