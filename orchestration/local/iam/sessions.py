@@ -28,12 +28,10 @@ class Sts(Service):
 
     @override
     def check(self, request: Request) -> None:
-        """Refuse a role that does not trust the caller; the account itself has all of its own."""
+        """Refuse a role that is missing or does not trust the caller, be it the role's account."""
         if request.operation != "AssumeRole":
             return
         role, own = request.parameters["RoleArn"], role_of(request.access_key)
-        if own is None and role.split(":")[4] == request.account:
-            return
         external = request.parameters.get("ExternalId")
         context = {} if external is None else {"sts:ExternalId": external}
         statements = meant_for(own or request.account, trust(role))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from orchestration.errors import ExpressionError, LocalError
 from orchestration.expressions import Join, Json, Tree, evaluate, walk
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import Call, NotifySpec, Workflow, all_steps, operations, trees
+from orchestration.local.account.protocol import ACCOUNT_ID
 from orchestration.local.account.stand_ins import StandIn
 from orchestration.local.server.embedded import EmbeddedAws
 
@@ -40,8 +42,10 @@ def prepare(
         *(_bucket(text) for text in known if text.startswith("s3://")),
         *(_bucket(uri) for uri in uploads),
     } - {""}
+    assumed = frozenset(_assumed(workflow, values))
+    _make_assumed(aws.client("iam"), assumed)
     aws.provide(
-        roles=filter(_ROLE.fullmatch, known - frozenset(_assumed(workflow, values))),
+        roles=filter(_ROLE.fullmatch, known - assumed),
         subnets=filter(_SUBNET.fullmatch, known),
         security_groups=(match[1] for match in map(_GROUP.fullmatch, known) if match),
         stand_ins=stand_ins(pipeline),
@@ -105,13 +109,27 @@ def _known(workflow: Workflow, values: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _assumed(workflow: Workflow, values: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the roles that a run assumes, which belong to whoever trusts it."""
+    """Yield the roles that a run assumes."""
     environment = Values({}, values)
     for step in all_steps(workflow.graph):
         for operation in operations(step) if isinstance(step, Call) else ():
             if operation.assumes is not None:
                 with contextlib.suppress(ExpressionError):
                     yield str(evaluate(operation.assumes, environment))
+
+
+def _make_assumed(iam: Any, roles: Iterable[str]) -> None:
+    """Create the roles of this account that a run assumes; others belong to whoever trusts it."""
+    principal = {"AWS": f"arn:aws:iam::{ACCOUNT_ID}:root", "Service": "sagemaker.amazonaws.com"}
+    trusting = {"Effect": "Allow", "Principal": principal, "Action": "sts:AssumeRole"}
+    document = json.dumps({"Version": "2012-10-17", "Statement": [trusting]})
+    for role in roles:
+        _, own, path = role.partition(f"arn:aws:iam::{ACCOUNT_ID}:role")
+        if not own:
+            continue
+        folder, _, name = path.rpartition("/")
+        with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
+            iam.create_role(RoleName=name, Path=f"{folder}/", AssumeRolePolicyDocument=document)
 
 
 def _texts(tree: Tree) -> Iterator[Tree]:

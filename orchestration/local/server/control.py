@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import astuple
 from typing import Any, Final
 
 from orchestration.errors import LocalError
@@ -12,6 +13,7 @@ from orchestration.local.account.protocol import Answer
 from orchestration.local.account.records import Fault
 from orchestration.local.account.roles import provide as provide_role
 from orchestration.local.account.stand_ins import StandIn
+from orchestration.local.iam.principals import session
 from orchestration.local.policies.deciding import accesses
 from orchestration.local.server.simulation import Simulation
 from orchestration.local.server.snapshot import snapshot
@@ -42,6 +44,8 @@ def answer(simulation: Simulation, path: str, body: bytes) -> Answer:
         else:
             faults.clear()
         data = {}
+    elif what == "session":
+        data = astuple(session(**json.loads(body)))
     elif what == "resources":
         _provide(simulation, **json.loads(body))
         data = {}

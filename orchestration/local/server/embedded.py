@@ -139,8 +139,12 @@ class EmbeddedAws:
         return self._client(service) if config is None else self._new_client(service, config)
 
     def acting_as(self, role_arn: str) -> RoleSession:
-        """Return a session of a role; with `enforce_iam`, the role's policies restrict it."""
-        return RoleSession(self._new_client, role_arn)
+        """Return a session of a role; with `enforce_iam`, the role's policies restrict it.
+
+        Whom the role trusts is not asked: `client("sts").assume_role` does.
+        """
+        access_key, secret_key, token = self._get("session", {"role": role_arn})
+        return RoleSession(self._new_client, (access_key, secret_key, token))
 
     def calls(
         self, *, service: str | None = None, include_jobs: bool = False

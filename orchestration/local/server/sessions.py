@@ -11,19 +11,17 @@ from typing import Any
 class RoleSession:
     """A factory of boto3 clients that act as a role, as a ``boto3.Session`` of its credentials.
 
-    The role is assumed with STS. Only an embedded AWS with ``enforce_iam`` restricts it.
+    It is a session as services have them, whatever the role's trust policy says. Only an embedded
+    AWS with ``enforce_iam`` restricts it.
     """
 
-    def __init__(self, new_client: Callable[..., Any], role_arn: str) -> None:
+    def __init__(self, new_client: Callable[..., Any], keys: tuple[str, str, str]) -> None:
         self._new_client = new_client
-        assumed = new_client("sts").assume_role(RoleArn=role_arn, RoleSessionName="embedded")
-        self._credentials = assumed["Credentials"]
+        self._keys = keys
 
     def client(self, service_name: str, /) -> Any:
         """Create a client for a service."""
-        own = self._credentials
-        keys = (own["AccessKeyId"], own["SecretAccessKey"], own["SessionToken"])
-        return self._new_client(service_name, credentials=keys)
+        return self._new_client(service_name, credentials=self._keys)
 
 
 @functools.cache

@@ -231,6 +231,22 @@ def test_an_execution_acts_as_its_role(enforcing: EmbeddedAws) -> None:
     assert "s3:PutObject on resource: arn:aws:s3:::bucket/one" in run["cause"]
 
 
+def test_a_role_is_assumed_where_it_exists_and_trusts_the_caller(aws: EmbeddedAws) -> None:
+    place = "arn:aws:iam::123456789012:role"
+    aws.provide(roles=[f"{place}/of-jobs"])
+    assume = aws.client("sts").assume_role
+    for name in ("of-jobs", "missing"):
+        assert refusal(assume, RoleArn=f"{place}/{name}", RoleSessionName="test") == (
+            "AccessDenied",
+            "User: arn:aws:iam::123456789012:root is not authorized to perform: sts:AssumeRole on "
+            f"resource: {place}/{name}",
+        )
+    assume(RoleArn=role(aws, "of-anyone", allow("s3:ListBucket", "*")), RoleSessionName="test")
+    # As its service has it.
+    identity = aws.acting_as(f"{place}/of-jobs").client("sts").get_caller_identity()
+    assert identity["Arn"].startswith("arn:aws:sts::123456789012:assumed-role/of-jobs/")
+
+
 def test_who_scales_needs_the_alarms_of_what_is_scaled(enforcing: EmbeddedAws) -> None:
     alarms = "arn:aws:cloudwatch:us-east-1:123456789012:alarm:TargetTracking-endpoint/shop/*"
     arn = role(
@@ -272,9 +288,10 @@ def reader(enforcing: EmbeddedAws) -> str:
         "Action": "sts:AssumeRole",
         "Condition": {"StringEquals": {"sts:ExternalId": MACHINE}},
     }
+    own = {**trusted, "Principal": {"AWS": f"arn:aws:iam::{OWNER}:root"}, "Condition": {}}
     documents = [
-        json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-        for statement in (trusted, allow("sagemaker:ListModelPackages", "*"))
+        json.dumps({"Version": "2012-10-17", "Statement": statements})
+        for statements in ([trusted, own], [allow("sagemaker:ListModelPackages", "*")])
     ]
     iam = enforcing.client("iam", account=OWNER)
     iam.create_role(RoleName="registry", AssumeRolePolicyDocument=documents[0])
