@@ -105,6 +105,8 @@ class Known(NamedTuple):
     name: str
     region: str | None = None
     """``None``: any, or unknown."""
+    role: object = None
+    """``None``: unknown."""
 
 
 def deployed(text: str) -> Known:
@@ -117,7 +119,7 @@ def deployed(text: str) -> Known:
     if is_name and not path.is_file():
         return Known(text)
     pipeline = named(text).load()
-    return Known(pipeline.name, pipeline.region)
+    return Known(pipeline.name, pipeline.region, pipeline.role)
 
 
 def of_run(run: str) -> Known:

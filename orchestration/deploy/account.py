@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from orchestration.catalog.partitions import partition_of
 from orchestration.errors import DeployError
@@ -12,6 +13,7 @@ from orchestration.execution.clients import mismatch
 
 OWNER = "orchestration:pipeline"
 """The tag that marks a resource as deployed for a pipeline."""
+_ROLE: Final = re.compile(r"arn:[\w-]+:iam::(\d{12}):role/.+")
 
 
 class Clients(Protocol):
@@ -31,6 +33,10 @@ class Regional(Protocol):
     @property
     def region(self) -> str | None:
         """Its region; ``None``: any, or unknown."""
+
+    @property
+    def role(self) -> object:
+        """The role of its jobs: an ARN, or what a run gives; ``None``: unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +87,41 @@ def in_its_region(pipeline: Regional, region: str) -> None:
     wrong = mismatch(pipeline.name, pipeline.region, place="the session", other=region)
     if wrong is not None:
         raise DeployError(wrong)
+
+
+def in_its_place(pipeline: Regional, account: Account) -> None:
+    """Raise a :class:`~orchestration.errors.DeployError` for another region, or another account.
+
+    A pipeline is of the account whose role it names: AWS passes no role to another one.
+    """
+    in_its_region(pipeline, account.region)
+    _owned(pipeline.name, [pipeline.role], account)
+
+
+def passing_within(pipeline: str, policy: Mapping[str, Any], account: Account) -> None:
+    """Raise :class:`DeployError` where a policy lets a role of another account be passed."""
+    passed = [
+        arn
+        for statement in policy["Statement"]
+        if "iam:PassRole" in statement["Action"]
+        for arn in statement["Resource"]
+    ]
+    _owned(pipeline, passed, account)
+
+
+def _owned(pipeline: str, roles: Iterable[object], account: Account) -> None:
+    if not account.id.isdecimal():  # A placeholder of a template.
+        return
+    arns = (role for role in roles if isinstance(role, str))
+    owners = {arn: match[1] for arn in arns if (match := _ROLE.fullmatch(arn))}
+    foreign = {arn: owner for arn, owner in owners.items() if owner != account.id}
+    if foreign:
+        problems = (
+            f"role {arn} is of account {owner}, and AWS passes no role to another account; use "
+            f"credentials of account {owner}, or name a role of account {account.id}"
+            for arn, owner in foreign.items()
+        )
+        raise refusal(f"pipeline {pipeline} can't use account {account.id}", problems)
 
 
 def refusal(headline: str, problems: Iterable[str]) -> DeployError:

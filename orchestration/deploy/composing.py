@@ -15,7 +15,13 @@ from orchestration.deploy import (
     sources,
     transfers,
 )
-from orchestration.deploy.account import OWNER, Account, in_its_region, refusal
+from orchestration.deploy.account import (
+    OWNER,
+    Account,
+    in_its_place,
+    passing_within,
+    refusal,
+)
 from orchestration.deploy.aliases.model import ALIAS, Alias, Trial
 from orchestration.deploy.events import notices, schedules, triggers
 from orchestration.deploy.monitoring import composing as monitoring
@@ -47,7 +53,7 @@ def desired(
     with other values, unless the parameter is one of ``unrestricted``. A
     :class:`~orchestration.errors.DeployError` names every missing value.
     """
-    in_its_region(pipeline, account.region)
+    in_its_place(pipeline, account)
     workflow = pipeline.carried()
     chosen = read(workflow.parameters, parameters or {})
     _check(pipeline, workflow, account, chosen, unrestricted)
@@ -58,6 +64,7 @@ def desired(
     runs = runs_of(workflow, chosen, unrestricted)
     waited, more = permissions.synchronous(definition), monitoring.statements(pipeline)
     policy = permissions.policy(workflow, account, runs, synchronous=waited, more=more)
+    passing_within(pipeline.name, policy, account)
     group = monitoring.log_group(pipeline, account, tags)
     role = maker.machine(names.role, policy, names.machine_arn, qualified=bool(names.alias))
     machine = StateMachine(

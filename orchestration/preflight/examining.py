@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from orchestration.deploy.account import Account, Clients, in_its_region
+from orchestration.deploy.account import Account, Clients, in_its_place
 from orchestration.deploy.composing import runs_of
 from orchestration.deploy.parameters import read
 from orchestration.expressions import Json
@@ -33,10 +33,10 @@ def examine(
     ``session`` is a ``boto3.Session``, or anything else that makes clients; ``parameters`` are the
     values that runs will be started with, ``role`` is one of your own that runs the state machine,
     ``connection`` that of Airflow's tasks. A :class:`~orchestration.errors.DeployError` where AWS
-    does not identify the account, or the session is in another region than the pipeline.
+    does not identify the account, or the session is in another place than the pipeline.
     """
     account = Account.of(session)
-    in_its_region(pipeline, account.region)
+    in_its_place(pipeline, account)
     workflow = pipeline.lower()
     chosen = read(workflow.parameters, parameters)
     runs = tuple(runs_of(workflow, chosen, ()))

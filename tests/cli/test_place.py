@@ -1,4 +1,4 @@
-"""Whatever changes an account shows it first, and refuses a session in another region."""
+"""Whatever changes an account shows it first; one in another place than the pipeline is refused."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory, orchestrate: Command) -> Pa
     for name in ("code", "src"):
         (made / name).mkdir()
         (made / name / "train.py").touch()
-    assert orchestrate("lock", made / "training.yaml").status == 0
+    (made / "elsewhere.yaml").write_text(f"{PIPELINE}role: {ELSEWHERE}\n")
+    for name in ("training", "elsewhere"):
+        assert orchestrate("lock", made / f"{name}.yaml").status == 0
     return made
 
 
@@ -96,3 +98,63 @@ def test_the_account_comes_first_and_another_region_is_refused(
     assert (unknown.status, "AWS did not identify the account" in unknown.err) == (1, True)
     assert sent(account, before) == ["GetCallerIdentity"]
     assert "account 123456789012, region us-west-2" in orchestrate(*command).err
+
+
+ELSEWHERE = "arn:aws:iam::999999999999:role/Elsewhere"
+OF_A_FILE = [name for name, words in CHANGING.items() if "training.yaml" in words]
+
+
+@pytest.mark.parametrize("name", OF_A_FILE)
+def test_another_account_than_that_of_the_role_is_refused(
+    account: EmbeddedAws,
+    orchestrate: Command,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    monkeypatch.chdir(folder)
+    before = len(sent(account))
+    command = ["elsewhere.yaml" if word == "training.yaml" else word for word in CHANGING[name]]
+    if GIVEN[3] in command:  # A pipeline that names its role has no parameter for it.
+        place = command.index(GIVEN[3])
+        del command[place - 1 : place + 1]
+    refused = orchestrate(*command)
+    assert refused.status == 1
+    assert f"role {ELSEWHERE} is of account 999999999999" in refused.err
+    assert sent(account, before) == ["GetCallerIdentity"]
+
+
+MODEL = f"""\
+  model:
+    kind: aws_call
+    service: sagemaker
+    operation: CreateModel
+    request: {{ModelName: other, ExecutionRoleArn: "{ELSEWHERE}"}}
+"""
+
+
+@pytest.mark.parametrize("role", ["pipeline", "run", "job"])
+def test_no_role_of_another_account_is_passed(
+    account: EmbeddedAws, orchestrate: Command, folder: Path, role: str
+) -> None:
+    file = folder / f"{role}s.yaml"
+    text = PIPELINE
+    if role == "pipeline":
+        text += f"role: {ELSEWHERE}\n"
+    if role == "job":
+        text = text.replace("stages:\n", f"stages:\n{MODEL}")
+    file.write_text(text)
+    own = ELSEWHERE if role == "run" else "arn:aws:iam::123456789012:role/Absent"
+    given = [
+        "-p",
+        "bucket=absent-workspace",
+        *([] if role == "pipeline" else ["-p", f"role={own}"]),
+    ]
+    for words in (
+        ("deploy", "step-functions", file, "--dry-run"),
+        ("export", "cloudformation", file, "--account", "123456789012"),
+        ("iam", file, "--account", "123456789012"),
+    ):
+        refused = orchestrate(*words, *given)
+        assert (refused.status, words[0]) == (1, words[0]), refused.out
+        assert f"role {ELSEWHERE} is of account 999999999999" in refused.err

@@ -137,14 +137,16 @@ def session_to_change(pipeline: Regional, region: str | None, profile: str | Non
     """Return a session for a command that changes an account, which is shown before.
 
     Raises :class:`~orchestration.errors.DeployError` where the session has another region than the
-    pipeline. Every such command gets its session here.
+    pipeline, or another account than the role that it names. Every such command gets its session
+    here.
     """
-    from orchestration.deploy.account import Account, in_its_region
+    from orchestration.deploy.account import Account, in_its_place, in_its_region
 
     session = session_of(region or pipeline.region, profile)
     in_its_region(pipeline, session.region_name)
     account = Account.of(session)
     note(f"account {account.id}, region {account.region}")
+    in_its_place(pipeline, account)
     return session
 
 

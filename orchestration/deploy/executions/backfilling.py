@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestration.backends.stepfunctions.parameters import RUN
-from orchestration.deploy.account import Account, Clients, in_its_region
+from orchestration.deploy.account import Account, Clients, in_its_place
 from orchestration.deploy.events.schedules import SCHEDULED_TIME
 from orchestration.deploy.events.schedules import values as scheduled_values
 from orchestration.deploy.executions.cleaning import Sleep
@@ -94,7 +94,7 @@ def looked_up(pipeline: Pipeline, wanted: Sequence[Fire], *, session: Clients) -
     if not wanted:
         return ()
     account = Account.of(session)
-    in_its_region(pipeline, account.region)
+    in_its_place(pipeline, account)
     machine = account.arn("states", f"stateMachine:{pipeline.name}")
     states = session.client("stepfunctions")
     try:

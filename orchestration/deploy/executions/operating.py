@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestration.backends import stepfunctions
 from orchestration.backends.stepfunctions.parameters import RUN
-from orchestration.deploy.account import Account, Clients, in_its_region
+from orchestration.deploy.account import Account, Clients, in_its_place
 from orchestration.deploy.executions.cleaning import Sleep, clean_up
 from orchestration.deploy.executions.runs import arn_of, described, meaning
 from orchestration.errors import StartError
@@ -54,7 +54,7 @@ def start(
     from botocore.exceptions import BotoCoreError, ClientError
 
     account = Account.of(session)
-    in_its_region(pipeline, account.region)
+    in_its_place(pipeline, account)
     machine = account.arn("states", f"stateMachine:{pipeline.name}")
     alias = pipeline.alias()
     starting = machine if alias is None else f"{machine}:{alias}"

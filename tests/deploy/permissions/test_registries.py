@@ -36,13 +36,13 @@ EVALUATION: dict[str, Any] = {
 }
 
 
-def pipeline(stage: dict[str, Any]) -> Pipeline:
+def pipeline(stage: dict[str, Any], account: str = OWN.id) -> Pipeline:
     return Pipeline.parse(
         {
             "name": "p",
             "region": "us-east-1",
             "workspace": "s3://bucket/runs",
-            "role": "arn:aws:iam::111122223333:role/SageMaker",
+            "role": f"arn:aws:iam::{account}:role/SageMaker",
             "parameters": {
                 name: {} for name in ("registry", "version") if f"'{name}'" in str(stage)
             },
@@ -169,4 +169,4 @@ def test_each_who_runs_it_is_told_what_the_role_must_trust() -> None:
 
 def test_a_group_of_ones_own_account_needs_no_other_policy() -> None:
     own = Account(id=OWNER, region="us-east-1")
-    assert list(warnings(desired(pipeline(DEPLOYMENT), own))) == []
+    assert list(warnings(desired(pipeline(DEPLOYMENT, OWNER), own))) == []
