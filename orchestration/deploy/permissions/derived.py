@@ -109,7 +109,11 @@ def _of(prefix: str, actions: Iterable[str]) -> Iterator[str]:
 
 
 def _narrow(arn: str, request: Mapping[str, Any]) -> str:
-    """Return the ARN with the request's fields for its parts, wildcards for the others."""
+    """Return the ARN with the request's fields for its parts, wildcards for the others.
+
+    A field with a whole ARN stands in its last part: it takes the place of all where its value is
+    known, and otherwise may be one of any region and account.
+    """
     fields = {_plain(name): name for name, value in request.items() if not _is_nested(value)}
 
     def part(match: re.Match[str]) -> str:
@@ -119,7 +123,8 @@ def _narrow(arn: str, request: Mapping[str, Any]) -> str:
     parts = _PART.findall(arn)
     last = fields.get(_plain(parts[-1]), "") if parts else ""
     if last.lower().endswith("arn"):
-        return f"{{{last}}}"  # It says all of it.
+        typed = _PART.sub(lambda found: f"{{{last}}}" if found[1] == parts[-1] else "*", arn)
+        return typed.replace("{region}", "*").replace("{account}", "*")
     return _PART.sub(part, arn)
 
 

@@ -27,6 +27,9 @@ from orchestration.refs import Expression
 
 ANY = "\0"
 """Stands for any text; no AWS name holds it."""
+_PACKAGE = "ModelPackageArn"
+_PACKAGES = ("CreateModelPackage", "ListModelPackages")
+_TELLING = frozenset({"DescribeEndpoint", *_PACKAGES})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +53,12 @@ class Known:
         return replace(self, items=items)
 
 
-def endpoints(graph: Graph) -> dict[str, Step]:
-    """Return the steps that give a graph's endpoints, and so their ARNs."""
+def telling(graph: Graph) -> dict[str, Step]:
+    """Return the steps that give ARNs of which requests tell the name, and choices between them."""
     return {
         step.name: step
         for step in all_steps(graph)
-        if isinstance(step, Call) and step.operation.name == "DescribeEndpoint"
+        if isinstance(step, Choose) or (isinstance(step, Call) and step.operation.name in _TELLING)
     }
 
 
@@ -138,6 +141,8 @@ def _collected(of: Tree, key: str, known: Known) -> str:
             if isinstance(step, ForEach) and key in step.collect:
                 return pattern(step.collect[key], known.inside(step.items))
             return ANY
+        case Result(name) if key == _PACKAGE:
+            return _version(known.steps.get(name), known)
         case _:
             return ANY
 
@@ -153,11 +158,24 @@ def _written(step: Step | None, output: str, known: Known) -> str:
                 name = pattern(step.operation.request.get("EndpointName"), known).lower()
                 return f"{known.sagemaker}:endpoint/{name}"
             return ANY
+        case Call(outputs=outputs) if output in outputs:
+            return _version(step, known) if _PACKAGE in outputs[output].path else ANY
         case Choose(collect=collect, absent=absent) if output in collect:
             either = {pattern(collect[output], known), pattern(absent.get(output), known)} - {""}
             return either.pop() if len(either) == 1 else ANY
         case _:
             return ANY
+
+
+def _version(step: Step | None, known: Known) -> str:
+    """Return the ARN of a version of the group that a request names, by name or as an ARN."""
+    if not isinstance(step, Call) or step.operation.name not in _PACKAGES:
+        return ANY
+    group = pattern(step.operation.request.get("ModelPackageGroupName"), known)
+    whole = group.replace(":model-package-group/", ":model-package/")
+    if group.startswith("arn:"):
+        return f"{whole}/{ANY}" if whole != group else ANY
+    return ANY if group.startswith(ANY) else f"{known.sagemaker}:model-package/{group}/{ANY}"
 
 
 def _below(config: Tree, known: Known) -> str:
@@ -176,6 +194,8 @@ def _applied(function: Function, arguments: Sequence[Tree], known: Known) -> str
             return pattern(arguments[0], known)
         case Function.DIRECTORY:
             return pattern(arguments[0], known).removesuffix("/") + "/"
+        case Function.LISTED if arguments[1] == _PACKAGE:
+            return _collected(arguments[0], _PACKAGE, known)
         case _:
             return ANY
 

@@ -25,7 +25,7 @@ from orchestration.deploy.permissions.operations import (
     USED_BY_ROLES,
 )
 from orchestration.deploy.permissions.overlapping import overlaps
-from orchestration.deploy.permissions.patterns import ANY, Known, endpoints, iam, listings, pattern
+from orchestration.deploy.permissions.patterns import ANY, Known, iam, listings, pattern, telling
 from orchestration.deploy.permissions.requests import calls, keys, roles
 from orchestration.deploy.permissions.statements import Condition, Grant, Statement, document
 from orchestration.errors import Problem, UnsupportedError
@@ -133,7 +133,7 @@ def _statements(
     known = Known(
         parameters=parameters,
         listings=listings(workflow.graph),
-        steps=endpoints(workflow.graph),
+        steps=telling(workflow.graph),
         sagemaker="arn:{partition}:sagemaker:{region}:{account}".format_map(place),
         missing=missing,
     )
@@ -236,11 +236,18 @@ def _grants(operation: Operation, waited: frozenset[str]) -> Iterator[Grant]:
 
 
 def _fields(operation: Operation, known: Known) -> dict[str, str]:
-    return {
+    fields = {
         name: pattern(value, known)
         for name, value in operation.request.items()
         if not isinstance(value, Mapping | list | tuple)
     }
+    return {name: _whole(name, text) for name, text in fields.items()}
+
+
+def _whole(name: str, text: str) -> str:
+    """Return the pattern of a field; of an ARN whose beginning is unknown nothing is known."""
+    is_unknown = name.lower().endswith("arn") and text.startswith(ANY)
+    return ANY if is_unknown else text
 
 
 def _passed(operation: Operation, known: Known, place: Mapping[str, str]) -> Iterator[Statement]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import policy_sentry.querying.actions as reference
 
-from orchestration import DataStaging, ExistingFileSystem, S3Destination, parameter
+from orchestration import DataStaging, ExistingFileSystem, Pipeline, S3Destination, parameter
 from orchestration.deploy import batch_copies, companion, permissions, transfers
 from orchestration.deploy.identities import identities
 from orchestration.deploy.starting import Maker
@@ -19,6 +21,8 @@ from tests.deploy.pipelines import ACCOUNT, PARAMETERS
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd"
 DATASYNC = "arn:aws:iam::123456789012:role/copying-us-east-1-datasync"
 BATCH = "arn:aws:iam::123456789012:role/copying-us-east-1-batch"
+ROLE = "arn:aws:iam::123456789012:role/own"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 SYNC = frozenset(["createTrainingJob", "createProcessingJob"])
 
 
@@ -99,6 +103,37 @@ def test_every_action_exists_and_takes_its_resources(tmp_path: Path) -> None:
                 assert (resource == "*" and only) or any(
                     shape(f).fullmatch(resource) for f in formats if f != "*"
                 ), (action, resource)
+
+
+def made(tmp_path: Path) -> Iterator[Pipeline]:
+    """Yield the pipelines that tests run, and the examples."""
+    yield pipelines.digits(pipelines.source_folder(tmp_path))
+    for module in (conformance, pipelines):
+        for make in vars(module).values():
+            if inspect.isfunction(make) and make.__module__ == module.__name__:
+                parameters = inspect.signature(make).parameters.values()
+                needed = [p for p in parameters if p.kind is not p.VAR_KEYWORD]
+                if all(p.default is not p.empty for p in needed):
+                    yield make()
+    for file in sorted(EXAMPLES.glob("*/*.yaml")):
+        if file.parent.name != "open_pipelines":  # They are in other regions.
+            yield Pipeline.load(file)
+
+
+def test_no_one_may_do_to_everything_what_could_be_less(tmp_path: Path) -> None:
+    seen = 0
+    for pipeline in made(tmp_path):
+        names = [spec.name for spec in pipeline.parameter_specs() if spec.default is None]
+        given = {name: PARAMETERS.get(name, ROLE if "role" in name else "x") for name in names}
+        for identity in identities(pipeline, ACCOUNT, parameters=given):
+            for statement in identity.policy["Statement"]:
+                if "*" not in statement["Resource"] or "Condition" in statement:
+                    continue
+                for action in statement["Action"]:
+                    formats = {row["resource_arn_format"] for row in rows(action)}
+                    assert formats == {"*"}, (pipeline.name, identity.who, action)
+                    seen += 1
+    assert seen > 50
 
 
 def test_every_condition_is_known_to_its_actions(tmp_path: Path) -> None:

@@ -364,6 +364,21 @@ TOPIC = "arn:aws:sns:us-east-1:123456789012:news"
         ),
         (Operation("sns", "Publish", {"TopicArn": TOPIC, "Message": "m"}), "sns:Publish", TOPIC),
         (
+            Operation("sns", "Publish", {"TopicArn": join(TOPIC, run_id()), "Message": "m"}),
+            "sns:Publish",
+            f"{TOPIC}*",
+        ),
+        (
+            Operation("sns", "Publish", {"TopicArn": run_id(), "Message": "m"}),
+            "sns:Publish",
+            "arn:aws:sns:*:*:*",
+        ),
+        (
+            Operation("sns", "Publish", {"TopicArn": join(run_id(), ":t"), "Message": "m"}),
+            "sns:Publish",
+            "arn:aws:sns:*:*:*",
+        ),
+        (
             Operation("secretsmanager", "GetSecretValue", {"SecretId": "s"}),
             "secretsmanager:GetSecretValue",
             "arn:aws:secretsmanager:us-east-1:123456789012:secret:s-??????",
