@@ -36,7 +36,7 @@ def test_moments_are_told_in_both_clocks(orchestrate: Command, nightly: Path) ->
 def test_one_document_has_them_too(orchestrate: Command, nightly: Path) -> None:
     told = orchestrate("schedule", nightly, "--next", "1", "--after", AFTER, "--json").document
     assert told["next"] == ["2027-03-27T02:30:00+01:00"]
-    assert len(told["warnings"]) == 1
+    assert len(told["warnings"]) == 2
 
 
 def test_no_schedule_and_no_time_are_refused(

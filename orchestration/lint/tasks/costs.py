@@ -107,12 +107,15 @@ def _left(state: State, costly: _Costly) -> Iterator[Finding]:
 
 
 def _open(state: State, closing: set[State]) -> set[State]:
-    """Return the states between creation and deletion whose failure leads to no deletion."""
+    """Return the states between creation and deletion whose failure leads to no deletion.
+
+    The creation itself is none, though a loop may lead to it again: where it fails, nothing is new.
+    """
     between: set[State] = set()
     ahead = successors(state)
     while ahead:
         each = ahead.pop()
-        if each not in between and each not in closing:
+        if each is not state and each not in between and each not in closing:
             between.add(each)
             ahead += successors(each)
     relevant = {each for each in between if closing & reachable(each) or ends(each)}

@@ -10,7 +10,7 @@ hour, it runs twice what comes twice; of others it takes the second time, which 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from itertools import takewhile
 from typing import Final
@@ -130,16 +130,17 @@ def differences(schedule: ScheduleSpec) -> Iterator[Problem]:
         return
     zone = ZoneInfo(timezone)
     every_hour = _covers_every_hour(expression)
+    told: set[Callable[[datetime, str], str]] = set()
     for day, forward in _changes(zone):
-        if forward is every_hour:
+        if forward and every_hour:
             continue
-        told = _skipped if forward else _repeated
+        tell = _skipped if forward else _repeated if every_hour else _second
         differs = is_skipped if forward else _is_repeated
         moments = (naive.replace(tzinfo=zone) for naive in _on(expression, day))
         first = next((moment for moment in moments if differs(moment)), None)
-        if first is not None:
-            yield Problem("cron", told(first, timezone))
-            return
+        if first is not None and tell not in told:
+            told.add(tell)
+            yield Problem("cron", tell(first, timezone))
 
 
 def _on(expression: str, day: date) -> Iterator[datetime]:
@@ -164,6 +165,15 @@ def _repeated(moment: datetime, timezone: str) -> str:
         f"{moment:%H:%M} comes twice in {timezone} on {_day(moment)}: EventBridge "
         "Scheduler runs once, Airflow twice, as the expression names every hour; choose fewer "
         "hours, or timezone: UTC"
+    )
+
+
+def _second(moment: datetime, timezone: str) -> str:
+    late = moment.replace(fold=1).astimezone(UTC)
+    return (
+        f"{moment:%H:%M} comes twice in {timezone} on {_day(moment)}: Airflow runs at the second, "
+        f"{late:%H:%M} UTC, and no document says which EventBridge Scheduler takes; choose another "
+        "time, or timezone: UTC"
     )
 
 
