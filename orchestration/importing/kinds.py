@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestration.errors import OrchestrationError, PipelineError, Problem
 from orchestration.importing.imported import Imported
-from orchestration.importing.renderings import from_rendering
+from orchestration.importing.renderings import from_rendering, is_dag
 from orchestration.importing.sagemaker_pipelines import from_definition, is_definition
 from orchestration.importing.state_machines import from_state_machine
 from orchestration.importing.training_jobs import from_request
@@ -43,7 +43,7 @@ def _imported(
 ) -> Imported:
     if is_definition(data):
         return from_definition(data, name=name, file=file)
-    if "StartAt" in data:
+    if "StartAt" in data or is_dag(data):
         return _machine(data, name, file, stages)
     if isinstance(data.get("definition"), str) and "stateMachineArn" in data:
         file = str(data.get("name", file))
@@ -54,9 +54,11 @@ def _imported(
 def _machine(
     data: Mapping[str, Any], name: str | None, file: str, stages: Iterable[StageSource]
 ) -> Imported:
-    """Return the pipeline that a state machine carries, or one that does the same."""
+    """Return the pipeline that a rendering carries, or one that does the same."""
     own = from_rendering(data, stages=stages)
     if isinstance(own, Imported):
         return own if name is None else replace(own, description={**own.description, "name": name})
+    if own is not None and is_dag(data):
+        raise PipelineError([Problem(own.path, own.message)])
     read = from_state_machine(data, name=name, file=file)
     return read if own is None else replace(read, notes=(own, *read.notes))

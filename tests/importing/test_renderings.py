@@ -12,8 +12,10 @@ import pytest
 import yaml
 
 from orchestration import AwsCall, Pipeline
-from orchestration.backends import stepfunctions
+from orchestration.backends import airflow, companion, stepfunctions
 from orchestration.backends.origins import lacking
+from orchestration.backends.stepfunctions.embedding import fragment
+from orchestration.errors import PipelineError
 from orchestration.graph import Workflow
 from orchestration.importing import Imported, described, from_data
 from orchestration.pipeline.yaml import load, parsed
@@ -81,6 +83,33 @@ def test_all_that_was_changed_since_is_told(sweep: dict[str, Any]) -> None:
         **{f"States.{name}": 'is changed: + Comment: "by hand"' for name in by_hand},
         f"States.{by_hand[0]}": f'is changed: - Type: {kind}; + Comment: "by hand"',
     }
+
+
+def test_a_fragment_and_a_dag_give_back_the_file_too(sweep: dict[str, Any]) -> None:
+    file = ROOT / "examples/tuning/sweep.yaml"
+    workflow = Pipeline.load(file).lower()
+    dag = json.loads(airflow.to_json(airflow.render(workflow), workflow.origin))
+    for rendered in (fragment(workflow, "sweep"), dag):
+        imported = from_data(json.loads(json.dumps(rendered)))
+        assert (dict(imported.description), imported.notes) == (load(file), ())
+    del dag["tasks"]["inputs"]
+    dag["tags"] = ["by:hand"]
+    assert [str(note).split(":")[0] for note in from_data(dag).notes] == [
+        "tasks",
+        "tags",
+        "tasks.inputs",
+    ]
+
+
+def test_renderings_without_a_file_say_what_to_import_instead() -> None:
+    workflow = Pipeline.load(ROOT / "dags/llm_fsx.yaml").lower()
+    with pytest.raises(PipelineError, match="this is the companion of pipeline llm-fsx; import"):
+        from_data(companion.render(workflow) or {})
+    with pytest.raises(PipelineError, match="the DAG of pipeline llm-fsx without its file; import"):
+        from_data(json.loads(airflow.to_json(airflow.render(workflow))))
+    origin: list[dict[str, Any]] = [{"name": "llm-fsx"}, {"sources": {}}]
+    with pytest.raises(PipelineError, match="holds a pipeline that can't be read here"):
+        from_data(json.loads(airflow.to_json(airflow.render(workflow), origin)))
 
 
 def test_nested_pipelines_come_back_as_their_stages(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -109,9 +109,13 @@ class DagSpec:
     """Settings of all its tasks."""
 
 
-def to_json(spec: DagSpec) -> str:
-    """Return the specification as text that reads and compares well; equal for equal workflows."""
-    return laid_out(to_document(spec))
+def to_json(spec: DagSpec, origin: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return the specification as text that reads and compares well; equal for equal workflows.
+
+    ``origin`` are the files that it was made of, for whoever has lost them; no DAG reads them.
+    """
+    carried = {"origin": list(origin)} if origin else {}
+    return laid_out({**to_document(spec), **carried})
 
 
 def to_document(spec: DagSpec) -> dict[str, Any]:

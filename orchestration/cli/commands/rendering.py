@@ -66,7 +66,7 @@ def rendered(backend: Backend, workflow: Workflow) -> str:
         case Backend.AIRFLOW:
             from orchestration.backends import airflow
 
-            return airflow.to_json(airflow.render(workflow))
+            return airflow.to_json(airflow.render(workflow), workflow.origin)
 
 
 def warnings_of(backends: Sequence[Backend], workflow: Workflow) -> list[Problem]:
@@ -94,7 +94,7 @@ def render(
         raise typer.BadParameter("only step-functions has fragments", param_hint="--fragment")
     which = named(pipeline)
     loaded = which.load()
-    workflow = loaded.lower()
+    workflow = loaded.lower() if artefact is Artefact.COMPANION else loaded.carried()
     warnings: list[str] = []
     if artefact is Artefact.COMPANION:
         text = _companion(workflow)
@@ -103,7 +103,9 @@ def render(
     else:
         backend = Backend(artefact.value)
         is_machine = backend is Backend.STEP_FUNCTIONS
-        text, warnings = _state_machine(loaded) if is_machine else (rendered(backend, workflow), [])
+        text, warnings = (
+            _state_machine(workflow) if is_machine else (rendered(backend, workflow), [])
+        )
         warnings += map(str, warnings_of([backend], workflow))
     warnings += which.stale_warnings()
     warn(warnings)
@@ -113,11 +115,10 @@ def render(
     deliver(text, output, check=check, again=again, content=content, warnings=warnings)
 
 
-def _state_machine(pipeline: Pipeline) -> tuple[str, list[str]]:
+def _state_machine(workflow: Workflow) -> tuple[str, list[str]]:
     """Return a definition with the pipeline's file in it, and why it does not hold that."""
     from orchestration.backends import origins, stepfunctions
 
-    workflow = pipeline.carried()
     definition = stepfunctions.render(workflow)
     return stepfunctions.dumps(definition), list(origins.lacking(definition, workflow))
 

@@ -11,6 +11,7 @@ import re
 from typing import Any, Final
 
 from orchestration.backends.jsonata import quote
+from orchestration.backends.origins import with_origin
 from orchestration.backends.stepfunctions.embedding.renaming import Names, renamed, variables
 from orchestration.backends.stepfunctions.names import MAX_NAME
 from orchestration.backends.stepfunctions.rendering import render
@@ -50,7 +51,7 @@ def fragment(workflow: Workflow, prefix: str) -> dict[str, Json]:
     around: dict[str, Json] = {
         "Type": "Parallel",
         **_LANGUAGE,
-        "Comment": definition["Comment"],
+        "Comment": with_origin(str(definition["Comment"]), workflow.origin),
         "Branches": [_in_jsonata(inner)],
         "Output": "{% $states.result[0] %}",
         "End": True,
