@@ -24,8 +24,6 @@ from tests.deploy.pipelines import ACCOUNT
 
 DEPLOYER: Final = f"arn:aws:iam::{ACCOUNT.id}:role/deployer"
 OBJECTS: Final = ("set/train/one.csv", "set/train/two.csv", "set/holdout/held.csv")
-OPTIONAL: Final = {"cloudwatch:DescribeAlarms", "states:ListStateMachines"}
-"""Looks of a deployment that may be refused: for alarms and for an earlier name of the pipeline."""
 _ALL: Final = {
     "Version": "2012-10-17",
     "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}],
@@ -45,7 +43,7 @@ class Law:
     """Calls from inside jobs, which the embedded AWS lets the account make."""
 
     def refused(self) -> list[Access]:
-        """Return what the policies did not allow, but for looks that may be refused."""
+        """Return what the policies did not allow."""
         own = {DEPLOYER, *(each.name for each in self.identities)}
         refused = (each for each in self.accesses if not each.allowed and each.role in own)
         beyond = (
@@ -55,7 +53,7 @@ class Law:
             for need in self._inside()
             if not allows([each.policy], need)
         )
-        return [each for each in (*refused, *beyond) if each.action not in OPTIONAL]
+        return [*refused, *beyond]
 
     def superfluous(self) -> dict[str, list[str]]:
         """Return the statements without which everyone could do as much, by identity."""

@@ -65,8 +65,9 @@ def test_a_deployer_needs_its_whole_policy_and_nothing_more(tmp_path: Path) -> N
         for policy, before, after in zip(policies[:2], recorded, recorded[1:], strict=False)
     )
     assert made == []
-    # Nothing new is made by a change that removes a schedule and turns logging off.
-    assert changed == ["PassRoleToScheduler", "SendCode"]
+    # Nothing new is made by a change that removes a schedule and turns logging off, and a pipeline
+    # that is known by its name is looked for under no other.
+    assert changed == ["PassRoleToScheduler", "SendCode", "FindStateMachines"]
 
 
 def without(policy: dict[str, Any], action: str) -> dict[str, Any]:

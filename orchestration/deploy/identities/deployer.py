@@ -29,7 +29,7 @@ _READ: Final = {
     "schedule": ("scheduler:GetSchedule",),
     "rule": ("events:DescribeRule", "events:ListTargetsByRule"),
     "log group": ("logs:ListTagsForResource",),
-    "alarm": ("cloudwatch:DescribeAlarms", "cloudwatch:ListTagsForResource"),
+    "alarm": ("cloudwatch:ListTagsForResource",),
 }
 _MADE: Final = {
     "role": ("iam:CreateRole", "iam:PutRolePolicy", "iam:TagRole", "iam:UpdateAssumeRolePolicy"),
@@ -76,7 +76,7 @@ def deployer(desired: Desired, names: Names, workflow: Workflow, account: Accoun
         found = Statement("FindLogGroups", frozenset(["logs:DescribeLogGroups"]), frozenset("*"))
         needed.append(found.by("logging"))
         needed += _log_group(desired.log_group)
-    needed += _aliases(desired, names, account)
+    needed += [*_aliases(desired), *_looks(names, account)]
     if desired.alarms:
         watched = frozenset(alarm.arn for alarm in desired.alarms)
         for verb, actions in (("Read", _READ["alarm"]), ("Make", _MADE["alarm"])):
@@ -99,17 +99,24 @@ def deployer(desired: Desired, names: Names, workflow: Workflow, account: Accoun
     return identity("deployer", "whoever runs orchestrate deploy", needed)
 
 
-def _aliases(desired: Desired, names: Names, account: Account) -> Iterator[Statement]:
-    """Yield what an alias needs: IAM asks for the state machine. To promote, alarms are read."""
+def _looks(names: Names, account: Account) -> Iterator[Statement]:
+    """Yield what looking for alarms and for an earlier name of the pipeline needs.
+
+    A deployment goes without either where it is denied, and then tells less.
+    """
+    machines = frozenset(["states:ListStateMachines"])
+    yield Statement("FindStateMachines", machines, frozenset("*")).by("an earlier name")
+    alarms = frozenset(account.arn("cloudwatch", f"alarm:{name}") for name in names.alarms)
+    yield Statement("SeeAlarms", frozenset(["cloudwatch:DescribeAlarms"]), alarms).by("alarms")
+
+
+def _aliases(desired: Desired) -> Iterator[Statement]:
+    """Yield what an alias needs: IAM asks for the state machine."""
     arns = frozenset([desired.machine.arn])
     what = f"state machine {desired.machine.name}"
     yield Statement("RemoveAliases", frozenset(_ALIASES), arns).by(what)
     if desired.alias is not None:
         yield Statement("MakeAliases", frozenset(_ALIASED), arns).by(f"alias {desired.alias.name}")
-        if desired.alias.trial is not None:
-            alarms = frozenset(account.arn("cloudwatch", f"alarm:{name}") for name in names.alarms)
-            read = frozenset(["cloudwatch:DescribeAlarms"])
-            yield Statement("SeeAlarms", read, alarms).by("alias canary")
 
 
 def _log_group(group: LogGroup) -> Iterator[Statement]:

@@ -43,7 +43,10 @@ _FIELD = re.compile(r"\{(\w+)\}")
 _KEY_ARN = re.compile(r"arn:[\w-]+:kms:([\w-]+):([0-9]+):(?:key|alias)/.+")
 _THROUGH = "kms:ViaService"
 _ADD_ROW = "add them to deploy/permissions/operations.py"
-_OWN_ROLE = "let the stage say what it needs: Fragment(permissions=...)"
+_OWN_ROLE = (
+    "say what the stage needs in its `permissions`, or let its kind say so: "
+    "Fragment(permissions=...)"
+)
 _MOST_CHARACTERS = 10_240
 """The limit for all inline policies of a role, not counting blanks.
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"""
@@ -212,8 +215,8 @@ def _row_problems(operation: Operation, declared: Collection[str]) -> Iterator[s
         yield f"what {name} needs of a KMS key is unknown; {_OWN_ROLE}"
     if _passes_unnamed(operation) and derived.PASSING not in declared:
         yield (
-            f"{name} passes a role that its request does not name; let the stage say which: "
-            f"Permission(actions=({derived.PASSING!r},), resources=(...,))"
+            f"{name} may pass a role that its request does not name; say which in the stage: "
+            f"`permissions: [{{actions: [{derived.PASSING}], resources: [ARN of the role]}}]`"
         )
     asked = [row for row in rows if row.applies(operation.request)]
     for field in sorted({field for row in asked for field in row.fields()}):
