@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from orchestration.cli.commands.rendering import Backend
-from orchestration.cli.options import Agreed, DryRun, Json, Parameters, Pipeline, Profile, Region
+from orchestration.cli.options import (
+    Agreed,
+    DryRun,
+    Json,
+    On,
+    Parameters,
+    Pipeline,
+    Profile,
+    Region,
+    Url,
+)
 from orchestration.cli.output import use_json
 
 Execution = Annotated[
@@ -33,15 +43,6 @@ PipelineOrStage = Annotated[
 ]
 StageOfJobs = Annotated[
     str, typer.Argument(metavar="STAGE", help="The stage that started the jobs.")
-]
-On = Annotated[Backend, typer.Option("--on", help="Where it is deployed.")]
-Url = Annotated[
-    str | None,
-    typer.Option(
-        "--url",
-        envvar="AIRFLOW_API_URL",
-        help="Address of Airflow's API server; its token is read from AIRFLOW_CLI_TOKEN.",
-    ),
 ]
 OfRun = Annotated[
     str,

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from orchestration.cli.options import Json, Measurements, Parameters, Pipeline, Profile, Region
+from orchestration.cli.commands.rendering import Backend
+from orchestration.cli.options import (
+    Json,
+    Measurements,
+    On,
+    Parameters,
+    Pipeline,
+    Profile,
+    Region,
+    Url,
+)
 
 Assumed = Annotated[
     list[str] | None,
@@ -237,6 +247,8 @@ def cost(
     run_id: Annotated[
         str | None, typer.Option(metavar="ID", help="Show what this run cost instead.")
     ] = None,
+    on: On = Backend.STEP_FUNCTIONS,
+    url: Url = None,
     region: Region = None,
     profile: Profile = None,
     as_json: Json = False,
@@ -251,6 +263,7 @@ def cost(
     Example: `orchestrate cost digits.yaml --assume train.hours=0.5 --budget 50`
     """
     from orchestration.cli.commands.costs import billing, estimating
+    from orchestration.cli.commands.deployed.places import Place
 
     asked = estimating.Asked(
         parameters=parameters or (),
@@ -260,7 +273,8 @@ def cost(
         runs_per_month=runs_per_month,
     )
     if run_id is not None:
-        billing.billed(pipeline, run_id, region=region, profile=profile, as_json=as_json)
+        place = Place(on=on, url=url, region=region, profile=profile)
+        billing.billed(pipeline, run_id, place, as_json=as_json)
         return
     estimating.cost(
         pipeline,

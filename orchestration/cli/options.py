@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from orchestration.cli.commands.rendering import Backend
 from orchestration.cli.output import use_json
 
 Json = Annotated[bool, typer.Option("--json", callback=use_json, help="Print one JSON document.")]
@@ -70,5 +71,14 @@ Parameters = Annotated[
     list[str] | None,
     typer.Option(
         "--parameter", "-p", metavar="NAME=VALUE", help="Value of a parameter; repeatable."
+    ),
+]
+On = Annotated[Backend, typer.Option("--on", help="Where it is deployed.")]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        envvar="AIRFLOW_API_URL",
+        help="Address of Airflow's API server; its token is read from AIRFLOW_CLI_TOKEN.",
     ),
 ]

@@ -16,6 +16,14 @@ from orchestration.pricing.lines import Line
 WHOLE: Final = "(run)"
 """The stage of lines that belong to no stage."""
 _THOUSAND: Final = 1000
+_WHAT: Final = "Step Functions transitions"
+
+
+def entered(transitions: int, region: str) -> Line:
+    """Return the transitions of a run that has been."""
+    count = transitions / _THOUSAND
+    priced = rate("transitions", region)
+    return Line(stage=WHOLE, what=_WHAT, rate=priced, expected=count, most=count, minor=True)
 
 
 def line(definition: Mapping[str, Json], workflow: Workflow, known: Known) -> Line:
@@ -34,7 +42,7 @@ def line(definition: Mapping[str, Json], workflow: Workflow, known: Known) -> Li
     once = counted(definition, workflow, weights=TRANSITIONS, elements=expected).once
     return Line(
         stage=WHOLE,
-        what="Step Functions transitions",
+        what=_WHAT,
         rate=rate("transitions", known.region),
         expected=None if unknown else once / _THOUSAND,
         most=most.total(polls) / _THOUSAND,

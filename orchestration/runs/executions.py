@@ -93,6 +93,7 @@ class Execution:
             steps=steps(self._events, self._names, failed=state == "failed"),
             parameters=self._execution.input,
             outputs=_outputs(described),
+            transitions=sum(each.type.endswith("StateEntered") for each in self._events),
         )
 
     def _new(self) -> Iterator[StateEvent]:

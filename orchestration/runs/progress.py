@@ -30,6 +30,8 @@ class Progress:
     """The logs of failed steps, where the service keeps any; of the first few, if many failed."""
     outputs: Mapping[str, Json] | None = None
     """The outputs by stage, once the run has succeeded."""
+    transitions: int | None = None
+    """States entered, which Step Functions bills; only there."""
 
 
 class Watched(Protocol):

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from orchestration.direct.stages import RunState, StageState, own_steps, stage_state
+from orchestration.direct.stages import RunState, StageState, own_steps
 from orchestration.execution.reading.metrics import final_metrics
-from orchestration.pricing import Line, Sum
-from orchestration.pricing.acquired import acquired, deploying, standing, stood
+from orchestration.pricing import Sum
 from orchestration.pricing.billed import of_job
+from orchestration.runs.besides import besides, state_of
 from orchestration.runs.jobs import Job, Jobs
 from orchestration.runs.logs import Logs
 from orchestration.runs.progress import Progress, Watched
@@ -137,7 +137,6 @@ class Watch:
         self._lines = lines
         self._stages = [stage.name for stage in jobs.pipeline.every_stage]
         self._workflow = jobs.pipeline.lower()
-        self._deploying = deploying(self._workflow)
         self._known: dict[str, _Known] = {}
 
     def look(self) -> Snapshot:
@@ -154,13 +153,7 @@ class Watch:
             )
             for name in self._stages
         )
-        deployed = {
-            each.name: each.ended for each in stages if each.state == "succeeded" and each.ended
-        }
-        since = stood(self._workflow, progress.steps, deployed)
-        besides = self._besides(progress, since, progress.ended or at)
-        failed = {each.name for each in stages if each.state == "failed"}
-        doubtful = sorted((self._deploying & failed) - since.keys())
+        beside = besides(self._workflow, self._stages, progress, region=self._region, now=at)
         return Snapshot(
             pipeline=self._jobs.pipeline.name,
             run=self._run.name,
@@ -171,25 +164,14 @@ class Watch:
             error=progress.error,
             cause=progress.cause,
             stages=stages,
-            usd=sum(known) + sum(line.expected_usd or 0.0 for line in besides),
+            usd=sum(known) + sum(line.expected_usd or 0.0 for line in beside.lines),
             unpriced=(
                 *(name for name, view in views.items() if view.usd is None),
-                *(line.what for line in besides if line.expected_usd is None),
-                *(f"the endpoint of {name}, if it stands" for name in doubtful),
+                *(line.what for line in beside.lines if line.expected_usd is None),
+                *(f"the endpoint of {name}, if it stands" for name in beside.doubtful),
             ),
-            besides=tuple(line.what for line in besides if line.expected_usd is not None),
+            besides=tuple(line.what for line in beside.lines if line.expected_usd is not None),
         )
-
-    def _besides(
-        self, progress: Progress, since: Mapping[str, datetime.datetime], at: datetime.datetime
-    ) -> list[Line]:
-        # What was not deleted is still there.
-        spans = {
-            step.step: (step.started, step.ended if step.state == "succeeded" else None)
-            for step in progress.steps
-        }
-        given = (self._workflow, self._region, progress.parameters)
-        return [*acquired(*given, spans, at), *standing(*given, since, at)]
 
     def _view(self, job: Job, at: datetime.datetime) -> JobView:
         known = self._read(job)
@@ -245,9 +227,7 @@ def _stage(name: str, progress: Progress, jobs: Sequence[JobView], most: int) ->
     began = [step.started for step in own if step.started is not None]
     ended = [step.ended for step in own if step.ended is not None]
     running = tuple(step.step for step in own if step.state == "running")
-    state = stage_state(
-        name, progress.steps, progress.state, progress.outputs, to_come=progress.to_come
-    )
+    state = state_of(name, progress)
     return StageView(
         name=name,
         state=state,

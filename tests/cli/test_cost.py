@@ -103,6 +103,29 @@ def test_a_run_is_told_what_its_jobs_were_billed(
     assert any("the one job before" in note for note in line["notes"])
 
 
+RESTING = """\
+name: resting
+workspace: s3://resting-workspace/x
+stages: {rest: {kind: pause, duration_s: 1}}
+"""
+
+
+def test_a_run_without_jobs_is_told_the_rest(
+    account: EmbeddedAws, orchestrate: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "resting.yaml"
+    path.write_text(RESTING)
+    report = run(Pipeline.load(path), on="step-functions", parameters={}, aws=account, run_id="one")
+    assert report.state == "succeeded", report.cause
+    command = ("cost", path, "--run-id", "one", "--region", account.region)
+    told = orchestrate(*command, "--json").document
+    [line] = told["lines"]
+    assert (line["stage"], line["what"]) == ("(run)", "Step Functions transitions")
+    assert line["quantity"]["expected"] == pytest.approx(0.005)
+    assert told["usd"] == line["expected_usd"] > 0
+    assert "without transfers, requests and logs" in orchestrate(*command).out
+
+
 SEARCH = """\
 name: swept
 parameters: {bucket: {}}

@@ -138,6 +138,9 @@ def test_a_run_is_started_once_watched_stopped_and_started_again(
     watched = orchestrate("watch", airflow_api.file, "--run-id", "friday", *there)
     assert (watched.status, "error: run copying/friday failed" in watched.err) == (1, True)
 
+    cost = orchestrate("cost", airflow_api.file, "--run-id", "friday", *there)
+    assert (cost.status, cost.out) == (0, "billed: $0.00, without transfers, requests and logs\n")
+
     again = orchestrate("rerun", "copying/friday", *there)
     assert (again.status, again.out) == (0, "copying/friday\n")
     assert (

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import datetime
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from orchestration.cli.commands.costs.estimating import price, usd
+from orchestration.cli.commands.rendering import Backend
 from orchestration.cli.naming import named
 from orchestration.cli.output import FAILED, document, note, require, say
+from orchestration.errors import StartError
 
 if TYPE_CHECKING:
+    from orchestration.cli.commands.deployed.places import Place
     from orchestration.pipeline import Pipeline
     from orchestration.pricing import Expected, Line
     from orchestration.runs import Jobs
+    from orchestration.runs.besides import Besides
+    from orchestration.runs.progress import Progress, Watched
 
 
 def earlier(pipeline: str, region: str | None, profile: str | None) -> dict[str, Expected]:
@@ -35,24 +41,54 @@ def earlier(pipeline: str, region: str | None, profile: str | None) -> dict[str,
     return {stage: expected for stage, expected in found.items() if expected is not None}
 
 
-def billed(
-    pipeline: str, run_id: str, *, region: str | None, profile: str | None, as_json: bool
-) -> None:
-    """Show what the jobs of a run were billed; exit with 1 if it has none."""
+def billed(pipeline: str, run_id: str, place: Place, *, as_json: bool) -> None:
+    """Show what a run was billed; exit with 1 if nobody knows of one."""
     from orchestration.pricing import Sum
 
-    account = account_of(named(pipeline).load(), region, profile)
-    lines = account.billed(run_id)
-    if not lines:
+    loaded = named(pipeline).load()
+    account = account_of(loaded, place.region, place.profile)
+    run = _driven(loaded, run_id, place)
+    without = "transfers, requests and logs"
+    if run is None:
+        lines, without = account.billed(run_id), f"file systems, endpoints, {without}"
+    else:
+        progress = run.look()
+        beside = _beside(loaded, progress, account.region)
+        lines = [*account.of({run.token}, since=progress.started), *beside.lines]
+        doubts = [f"the endpoint of {name}, if it stands" for name in beside.doubtful]
+        without = ", ".join([*doubts, without])
+    if not lines and run is None:
         note(f"no job of run {run_id} of {account.jobs.pipeline.name} is in {account.region}")
         raise typer.Exit(FAILED)
-    total = Sum.of(lines)
     if as_json:
         each = [line.data() for line in lines]
-        document({"run": run_id, "lines": each, "usd": total.expected_usd})
+        document({"run": run_id, "lines": each, "usd": Sum.of(lines).expected_usd})
         return
-    for text in told(lines, without="file systems, endpoints, transfers, requests and logs"):
+    for text in told(lines, without=without):
         say(text)
+
+
+def _driven(pipeline: Pipeline, run_id: str, place: Place) -> Watched | None:
+    """Return a run whose progress is known; ``None`` of one that neither service has driven."""
+    try:
+        return place.runs(pipeline).watched(pipeline, run_id)
+    except StartError:
+        if place.on is Backend.AIRFLOW:
+            raise
+        return None  # It ran elsewhere, or whoever asks may not ask Step Functions.
+
+
+def _beside(pipeline: Pipeline, progress: Progress, region: str) -> Besides:
+    """Return what a run has cost beside its jobs, transitions included."""
+    from orchestration.pricing import machine
+    from orchestration.runs.besides import besides
+
+    stages = [stage.name for stage in pipeline.every_stage]
+    now = datetime.datetime.now(datetime.UTC)
+    found = besides(pipeline.lower(), stages, progress, region=region, now=now)
+    if progress.transitions is None:
+        return found
+    return replace(found, lines=(*found.lines, machine.entered(progress.transitions, region)))
 
 
 def told(lines: Sequence[Line], *, without: str) -> Iterator[str]:
@@ -82,13 +118,18 @@ class Account:
 
     def billed(self, run_id: str) -> list[Line]:
         """Return the lines of the jobs of a run, by whatever its user calls it."""
+        from orchestration.runs import tokens_of
+
+        return self.of(tokens_of(self.jobs.pipeline.name, run_id, self.session))
+
+    def of(self, tokens: Collection[str], *, since: datetime.datetime | None = None) -> list[Line]:
+        """Return the lines of the jobs of a run, by its identities; ``since`` is its start."""
         from orchestration.pricing.billed import of_job
         from orchestration.pricing.lines import merged
-        from orchestration.runs import tokens_of
 
         found = [
             line
-            for job in self.jobs.of(tokens_of(self.jobs.pipeline.name, run_id, self.session))
+            for job in self.jobs.of(tokens, since=since)
             for kind, description in job.paid
             for line in of_job(kind, job.stage, description, self.region)
         ]
