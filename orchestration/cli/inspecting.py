@@ -24,7 +24,7 @@ Assumed = Annotated[
     typer.Option(
         "--assume",
         metavar="STAGE.QUANTITY=NUMBER",
-        help="hours, elements or gb of a stage; repeatable.",
+        help="hours, elements, gb or log_gb of a stage; repeatable.",
     ),
 ]
 

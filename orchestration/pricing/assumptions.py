@@ -12,6 +12,7 @@ QUANTITIES: Final = {
     "hours": "hours of a job; of a serverless endpoint, hours of answering a month",
     "elements": "elements of a loop: checkpoints, objects to copy",
     "gb": "gigabytes to copy",
+    "log_gb": "gigabytes that a job writes to its log",
 }
 """The quantities of a stage that can be assumed, and what they are."""
 

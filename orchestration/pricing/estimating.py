@@ -65,7 +65,7 @@ def estimate(
         lines=tuple(line for line in merged(lines) if line.expected != 0.0 or line.most != 0.0),
         runs_per_month=assumptions.runs_per_month,
         unpriced=tuple(dict.fromkeys(walk.unpriced)),
-        outside=tuple(_outside(region)),
+        outside=tuple(_outside(workflow.graph, known)),
         assumed={**assumptions.values, "spot_saving": assumptions.spot_saving},
     )
 
@@ -156,6 +156,7 @@ class _Walk:
         service, name = call.operation.service, call.operation.name
         if service == "sagemaker" and name in JOBS:
             yield from jobs.lines(call, known, often)
+            yield from services.logs(call, known, often)
         elif service == "s3":
             pages = 1 if call.pages is None else call.pages.most
             yield services.requests(call.name, name, known, often, pages)
@@ -195,8 +196,15 @@ def _bound(lines: list[Line]) -> float:
     return float("inf") if most is None else most
 
 
-def _outside(region: str) -> Iterator[str]:
-    logs = rate("logs", region)
-    if logs is not None:
-        yield f"what jobs log: ${logs.usd:g} a {logs.per}"
+def _outside(graph: Graph, known: Known) -> Iterator[str]:
+    logs = rate("logs", known.region)
+    silent = [
+        stage
+        for call in all_steps(graph)
+        if isinstance(call, Call) and call.operation.name in JOBS
+        if known.assumptions.of(stage := stage_of(call.name), "log_gb") is None
+    ]
+    if logs is not None and silent:
+        names = ", ".join(dict.fromkeys(silent))
+        yield f"what jobs of {names} log: ${logs.usd:g} a {logs.per}; --assume STAGE.log_gb=NUMBER"
     yield "storage in S3, KMS, and traffic between zones or out of the region"

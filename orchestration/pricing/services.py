@@ -92,6 +92,21 @@ def transfer(call: Call, mode: str, known: Known, often: Times) -> Iterator[Line
     )
 
 
+def logs(call: Call, known: Known, often: Times) -> Iterator[Line]:
+    """Yield the line of what a job writes to its log; none unless somebody says how much."""
+    stage = stage_of(call.name)
+    gb = known.assumptions.of(stage, "log_gb")
+    if gb is not None:
+        yield Line(
+            stage=stage,
+            what="logs",
+            rate=rate("logs", known.region),
+            expected=times(often.expected, gb),
+            most=times(often.most, gb),
+            notes=("logs are at most what --assume says",),
+        )
+
+
 def batch(call: Call, known: Known, often: Times) -> Iterator[Line]:
     """Yield the lines of a job of S3 Batch Operations."""
     stage = stage_of(call.name)

@@ -67,6 +67,16 @@ def test_expected_hours_come_from_assumptions_before_plans() -> None:
     assert line(given, "2 x").expected_usd == pytest.approx(2 * 0.5 * M5)
 
 
+def test_logs_count_as_much_as_somebody_says() -> None:
+    stages = {"train": job(), "again": job()}
+    silent = estimated(stages, values={"train.log_gb": 4})
+    [logs] = [each for each in silent.lines if each.what == "logs"]
+    assert (logs.stage, logs.expected_usd, logs.most_usd) == ("train", 2.0, pytest.approx(2.2))
+    assert silent.outside[0] == ("what jobs of again log: $0.5 a GB; --assume STAGE.log_gb=NUMBER")
+    both = estimated(stages, values={"train.log_gb": 4, "again.log_gb": 0})
+    assert not any("log" in text for text in both.outside)
+
+
 def test_spot_saves_what_is_expected_and_nothing_at_most() -> None:
     spot = job(spot={"max_wait_s": 10_000}, checkpoints={})
     found = line(estimated({"t": spot}, values={"t.hours": 1}, spot_saving=0.6), "2 x")
