@@ -272,15 +272,31 @@ def test_where_a_miss_ends_the_run_well_nothing_is_chosen(
     assert (shown["outcome"], shown["best_checkpoint"]) == ("no_checkpoint", None)
 
 
-def test_one_model_against_a_champion(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
+def test_one_model_against_a_champion_by_a_container_without_a_script(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
     model = f"s3://{BUCKET}/mixed/epoch-2/"
     fields: dict[str, Any] = {
         "checkpoints": None,
         "checkpoint_prefix": "",
         "failures_allowed": None,
+        "source": None,
+        "command": ["/opt/program/evaluate", "--strict"],
+        "local": {"command": ["python3", "evaluate_all.py"], "directory": str(SOURCE)},
     }
     evaluate = decided(
         **fields, model=model, champion={"endpoint": "registered", "confidence": 0.6}
     )
-    shown = ended(everywhere(made("one", evaluate), aws, airflow, backends=BY_STEPS))
+    reports = everywhere(made("one", evaluate), aws, airflow)
+    shown = ended(reports)
     assert (shown["outcome"], shown["model"]) == ("promoted", model)
+    for each in reports.values():
+        sent: list[Any] = [
+            call.request for call in each.calls if call.operation == "CreateProcessingJob"
+        ]
+        programs = [job["AppSpecification"]["ContainerEntrypoint"] for job in sent]
+        assert sorted(programs)[:2] == [["/opt/program/evaluate", "--strict"]] * 2
+        # Its own code is the decision's alone, whose program has no stand-in.
+        assert [
+            "code" in [given["InputName"] for given in job["ProcessingInputs"]] for job in sent
+        ] == [program[0] == "python3" for program in programs]

@@ -140,9 +140,26 @@ def test_a_framework_s_own_container_may_evaluate_on_several_machines() -> None:
     assert [each["InstanceCount"] for each in clusters] == [2, 1]
 
 
+def test_a_container_s_own_program_evaluates_with_the_same_arguments() -> None:
+    given: list[dict[str, Any]] = [{}, {"source": None, "command": ["judge", "--all"]}]
+    sent: list[Any] = [
+        evaluate(step(lowered(OF_MODEL, **fields), "job").operation.request, env())
+        for fields in given
+    ]
+    script, program = (each["AppSpecification"] for each in sent)
+    assert program["ContainerEntrypoint"] == ["judge", "--all"]
+    assert program["ContainerArguments"] == script["ContainerArguments"]
+    assert [each["InputName"] for each in sent[1]["ProcessingInputs"]] == ["model", "data"]
+
+
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
+        (
+            {"source": None},
+            "source: is needed by the job that evaluates the model; or the command of a container",
+        ),
+        ({"command": ["judge"]}, "command: there is a source already, which python3 runs; remove"),
         ({"image": None}, "image: is needed by the job that evaluates the model; or a framework"),
         ({"framework": {"name": "pytorch"}}, "framework: there is an image already; remove one"),
         (
@@ -155,7 +172,7 @@ def test_a_framework_s_own_container_may_evaluate_on_several_machines() -> None:
         ),
     ],
 )
-def test_a_container_is_needed_once(fields: dict[str, Any], expected: str) -> None:
+def test_a_container_and_its_program_are_needed_once(fields: dict[str, Any], expected: str) -> None:
     assert any(expected in each for each in problems(OF_MODEL, **fields))
 
 
@@ -591,6 +608,7 @@ def test_what_checkpoints_can_t_have_is_refused(fields: dict[str, Any], expected
             "train.job_name}",
         ),
         (OF_JOB, {"image": IMAGE}, "image: a training_job's own metrics decide, and no job is"),
+        (OF_JOB, {"command": ["e"]}, "command: a training_job's own metrics decide, and no job"),
         (OF_JOB, {"checkpoint_prefix": "e"}, "checkpoint_prefix: a training_job's own metrics"),
     ],
 )

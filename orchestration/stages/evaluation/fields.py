@@ -28,6 +28,7 @@ from orchestration.stages.values import (
     Name,
     Seconds,
     Source,
+    StandIn,
     Text,
     Vpc,
 )
@@ -80,8 +81,11 @@ class EvaluationFields(Stage):
     """Instead: AWS's own container of a framework: ``{name: pytorch, version: "2.8"}``."""
     source: Source | None = None
     """The evaluation script and what it imports."""
+    command: tuple[Text, ...] = Field(default=(), max_length=100)
+    """Instead of a ``source``: the container's own program that evaluates; it is given the same
+    arguments."""
     arguments: tuple[Text, ...] = Field(default=(), max_length=90)
-    """Further arguments of the script."""
+    """Further arguments of the script, or of the container's program."""
     max_checkpoints: int = Field(default=100, ge=1, le=1000)
     """Most checkpoints to evaluate; with more, the stage fails before it starts a job. Each one may
     write 21 of the 25,000 events that Step Functions allows an execution: more than 500 need a
@@ -121,12 +125,15 @@ class EvaluationFields(Stage):
     """Let a job decide and write a page about it into the workspace; slices, a champion and
     failures that are allowed need that job, and have it by default."""
     environment: dict[str, Text] = Field(default={}, max_length=100)
-    """Variables of the script."""
+    """Variables of the script, or of the container's program."""
     vpc: Vpc | None = None
     """Subnets and security groups of the jobs."""
     wait_for_capacity_h: Hours | None = None
     """Hours in which each job is requested again and again where there is no capacity or quota;
     ``None``: once."""
+    local: StandIn | None = None
+    """The program that evaluates on the embedded AWS in the place of the container's own; it is
+    given the arguments, too."""
     poll_interval_s: Seconds = 30
     """Seconds between two questions about a job's status."""
     extra_request: Extra = {}

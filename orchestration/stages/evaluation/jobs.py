@@ -28,13 +28,10 @@ from orchestration.stages.processing.request import (
 )
 from orchestration.stages.stage import Context
 from orchestration.stages.training.cluster import Candidate
-from orchestration.stages.values import Source
 
 REPORTS: Final = "reports"
 """The folder of a run's place that holds all evaluations, where a job decides."""
 _REPORT: Final = "evaluation.json"
-_NO_SOURCE: Final = Source(entry_point="evaluate.py")
-"""In the place of one that is missing, which is reported."""
 
 
 def second_name(stage: EvaluationFields, context: Context, job: str) -> Expression[str]:
@@ -101,15 +98,15 @@ class Evaluating:
     def job(self) -> Job:
         """Return the job."""
         stage, context = self.stage, self.context
-        source = _NO_SOURCE if stage.source is None else stage.source
+        source = stage.source
         return Job(
             name=self._name(),
             context=context,
             image=stage.registry_path(context),
-            entrypoint=("python3", script(source)),
+            entrypoint=stage.command if source is None else ("python3", script(source)),
             arguments=self._arguments(),
             inputs=(
-                code(source, context),
+                *(() if source is None else (code(source, context),)),
                 read(self._input, self._uri()),
                 read("data", known(stage.data)),
             ),

@@ -15,10 +15,10 @@ from orchestration.stages.stage import Stage
 from orchestration.stages.training.fields import TrainingFields
 from orchestration.stages.values import s3_problem
 
-_NEEDED: Final = ("data", "source", "instance_type")
+_NEEDED: Final = ("data", "instance_type")
 _OF_A_JOB: Final = (
     *_NEEDED,
-    *("image", "framework", "instance_count"),
+    *("image", "framework", "instance_count", "source", "command", "local"),
     *("arguments", "volume_gib", "max_runtime_s", "environment", "vpc", "wait_for_capacity_h"),
     *("poll_interval_s", "extra_request"),
 )
@@ -100,6 +100,7 @@ def _fields(stage: EvaluationFields) -> Iterator[Problem]:
         for name in _NEEDED:
             if getattr(stage, name) is None:
                 yield Problem(name, f"is needed by the job that evaluates the {subject}")
+        yield from _program(stage)
         yield from _container(stage)
     for name in idle:
         if getattr(stage, name) != type(stage).model_fields[name].default:
@@ -107,6 +108,14 @@ def _fields(stage: EvaluationFields) -> Iterator[Problem]:
     usual = type(stage).model_fields["best_jobs"].default
     if subject != "tuning_job" and stage.best_jobs != usual:
         yield Problem("best_jobs", "is for a tuning_job; remove it")
+
+
+def _program(stage: EvaluationFields) -> Iterator[Problem]:
+    if stage.source is None and not stage.command:
+        needed = f"is needed by the job that evaluates the {stage.subject}"
+        yield Problem("source", f"{needed}; or the command of a container with its own program")
+    elif stage.source is not None and stage.command:
+        yield Problem("command", "there is a source already, which python3 runs; remove one")
 
 
 def _container(stage: EvaluationFields) -> Iterator[Problem]:

@@ -39,7 +39,8 @@ class CheckpointEvaluation(EvaluationFields):
     a ``model``, it is started once, with ``--model DIR`` (which holds ``model.tar.gz``, or the
     model's files) in the place of ``--checkpoint DIR``. With a ``training_job``, nothing is
     started: the metrics are those that the job has printed. With a ``tuning_job``, it is started
-    with the model of each of the best training jobs.
+    with the model of each of the best training jobs. A ``command`` in the place of the ``source``
+    is a program that the container has, which is given the same arguments.
 
     Of several ``metrics``, one decides and the others have bounds. Of equals, the first by name is
     the best. Whatever is NaN or infinite has lost; a metric that is missing fails the run.
