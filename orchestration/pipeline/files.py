@@ -81,9 +81,12 @@ def _fill(data: Mapping[str, Any], directory: Path, digests: Mapping[str, str]) 
 def _place_stand_ins(data: Mapping[str, Any], directory: Path) -> None:
     """Make the folders of stand-ins absolute; they need not exist until a run starts."""
     for _, stage in all_stages(data):
-        local = stage.get("local") if isinstance(stage, dict) else None
-        if isinstance(local, dict) and isinstance(local.get("directory"), str):
-            local["directory"] = str((directory / local["directory"]).resolve())
+        if not isinstance(stage, dict):
+            continue
+        for holder in (stage, stage.get("transform")):
+            local = holder.get("local") if isinstance(holder, dict) else None
+            if isinstance(local, dict) and isinstance(local.get("directory"), str):
+                local["directory"] = str((directory / local["directory"]).resolve())
 
 
 def _filled(code: _Code, directory: Path, digests: Mapping[str, str]) -> Iterator[Problem]:

@@ -52,7 +52,8 @@ def origin(pipeline: Description, read: _Read) -> tuple[dict[str, Any], ...]:
     data, _ = _exact(pipeline, read)
     for section in SECTIONS:
         for stage in data.get(section, {}).values():
-            stage.pop("local", None)
+            for holder in (stage, stage.get("transform", {})):
+                holder.pop("local", None)
     return without_machine(data), {"sources": {}}
 
 

@@ -532,11 +532,11 @@ def test_the_choice_is_what_the_rule_says(
 
 
 def test_the_guide_s_pipeline_judges_the_training_and_its_model(tmp_path: Path) -> None:
-    [text, tournament] = shown(EVALUATION, "yaml")
+    [text, predicted, tournament] = shown(EVALUATION, "yaml")
     (tmp_path / "src").mkdir()
-    for script in ("train.py", "evaluate.py"):
+    for script in ("train.py", "evaluate.py", "score.py"):
         (tmp_path / "src" / script).touch()
-    (tmp_path / "judged.yaml").write_text(f"{text}\n{tournament}", encoding="utf-8")
+    (tmp_path / "judged.yaml").write_text(f"{text}\n{predicted}\n{tournament}", encoding="utf-8")
     workflow = Pipeline.load(tmp_path / "judged.yaml").lower()
     judged = {"best_metric", "passed", "results", "model"}
     shown_ones: Any = workflow.outputs
@@ -544,6 +544,7 @@ def test_the_guide_s_pipeline_judges_the_training_and_its_model(tmp_path: Path) 
     further = {"best_latency_ms", "best_size_gib"}
     assert set(shown_ones["judge"]) == judged | further
     assert {"outcome", "improvement", "report"} <= set(shown_ones["tournament"])
+    assert "predicted.each.predictions" in [each.name for each in all_steps(workflow.graph)]
     gates = {each.name for each in all_steps(workflow.graph) if isinstance(each, Choose)}
     assert gates == {
         "tournament.champion",

@@ -20,23 +20,27 @@ class StandIn:
     command: tuple[str, ...]
     directory: str | None
     """The folder it is started in; None: the job's own."""
+    serves: bool | None = None
+    """True: only for the containers of the stage's models; False: only for its other jobs."""
 
 
 class StandIns:
     """The programs of an account."""
 
     def __init__(self) -> None:
-        self._of: dict[tuple[object, object], StandIn] = {}
+        self._of: dict[tuple[object, object, bool | None], StandIn] = {}
 
     def provide(self, stand_ins: Iterable[StandIn]) -> None:
         """Let the jobs of these stages run these programs from now on, or none by no command."""
-        self._of |= {(each.pipeline, each.stage): each for each in stand_ins}
+        self._of |= {(each.pipeline, each.stage, each.serves): each for each in stand_ins}
         self._of = {key: each for key, each in self._of.items() if each.command}
 
     def of(self, request: Mapping[str, Any]) -> StandIn | None:
-        """Return the program for the job of a request, or None."""
+        """Return the program for the job, or the model, of a request, or None."""
         inputs = [each.get("S3Input", {}) for each in request.get("ProcessingInputs", [])]
         if any(str(each.get("LocalPath")).endswith(_DECIDES) for each in inputs):
             return None
         tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", [])}
-        return self._of.get((tags.get(_PIPELINE), tags.get(_STAGE)))
+        stage = (tags.get(_PIPELINE), tags.get(_STAGE))
+        serves = "PrimaryContainer" in request or "Containers" in request
+        return self._of.get((*stage, serves), self._of.get((*stage, None)))

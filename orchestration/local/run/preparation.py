@@ -19,6 +19,7 @@ from orchestration.local.server.embedded import EmbeddedAws
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
+    from orchestration.stages.stage import Stage
 
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
 _SUBNET = re.compile(r"subnet-[0-9a-z]+")
@@ -63,16 +64,24 @@ def stand_ins(pipeline: Pipeline) -> Iterator[StandIn]:
     for stage in pipeline.every_stage:
         if not hasattr(stage, "local"):
             continue
-        local = stage.local
-        if local is None:
-            # An earlier run in this account may have had one.
-            yield StandIn(pipeline.name, stage.name, (), None)
-            continue
-        folder = None if local.directory is None else Path(local.directory).resolve()
-        if folder is not None and not folder.is_dir():
-            raise LocalError(f"stage {stage.name}: there is no folder {folder}, named in `local`")
-        where = None if folder is None else str(folder)
-        yield StandIn(pipeline.name, stage.name, tuple(local.command), where)
+        transform = getattr(stage, "transform", None)
+        if transform is None:
+            yield _stand_in(pipeline, stage, stage.local)
+        else:
+            yield _stand_in(pipeline, stage, stage.local, serves=False)
+            yield _stand_in(pipeline, stage, transform.local, serves=True)
+
+
+def _stand_in(pipeline: Pipeline, stage: Stage, local: Any, serves: bool | None = None) -> StandIn:
+    if local is None:
+        # An earlier run in this account may have had one.
+        return StandIn(pipeline.name, stage.name, (), None, serves)
+    folder = None if local.directory is None else Path(local.directory).resolve()
+    if folder is not None and not folder.is_dir():
+        field = "transform.local" if serves else "local"
+        raise LocalError(f"stage {stage.name}: there is no folder {folder}, named in `{field}`")
+    where = None if folder is None else str(folder)
+    return StandIn(pipeline.name, stage.name, tuple(local.command), where, serves)
 
 
 def _make_buckets(s3: Any, names: set[str]) -> None:

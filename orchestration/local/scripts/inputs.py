@@ -55,8 +55,10 @@ def _inputs(stage: Stage) -> Iterator[Input]:
             for name in _SUBJECTS:
                 uri = getattr(stage, name)
                 one = "checkpoint" if name == "checkpoints" else name
+                predicts = stage.transform is not None and name != "data"
+                place = "/opt/ml/model" if predicts else f"/opt/ml/processing/input/{one}"
                 if uri is not None:
-                    yield Input(name, name, f"/opt/ml/processing/input/{one}", uri)
+                    yield Input(name, name, place, uri)
         case Deployment():
             yield Input("model", "model_data", "/opt/ml/model", stage.model_data)
         case BatchTransform():

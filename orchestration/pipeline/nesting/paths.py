@@ -19,6 +19,8 @@ def with_paths(stage: Data, change: Change) -> Data:
     placed = {str(name): _of_code(str(name), value, change) for name, value in stage.items()}
     if "local" in placed:
         placed["local"] = _changed(placed["local"], change, "directory")
+    if isinstance(placed.get("transform"), dict):
+        placed["transform"] = with_paths(placed["transform"], change)
     update = placed.get("update")
     if isinstance(update, dict) and "trial" in update:
         placed["update"] = {**update, "trial": _changed(update["trial"], change, "cases")}

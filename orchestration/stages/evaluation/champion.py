@@ -21,6 +21,7 @@ from orchestration.graph import (
 from orchestration.stages.evaluation.comparing import Champion
 from orchestration.stages.evaluation.fields import EvaluationFields
 from orchestration.stages.evaluation.jobs import Evaluating
+from orchestration.stages.evaluation.predicting import Predictor
 from orchestration.stages.registry.versions import latest_approved
 from orchestration.stages.stage import Context
 
@@ -57,8 +58,8 @@ class Looking:
         look = self._look()
         following, places = self._described()
         uri = apply(Function.FIRST_OF, *places)
-        evaluated = Evaluating(self.stage, self.context, uri).attempted(f"{self.choice}.job")
-        body: tuple[Step, ...] = (*following, self._packed(places), evaluated)
+        evaluating = Evaluating(self.stage, self.context, self._predictor(uri))
+        body: tuple[Step, ...] = (*following, self._packed(places), *evaluating.steps(self.choice))
         found = Choose(
             name=self.choice,
             condition=Compare("ne", Result(look.name, "found"), ""),
@@ -68,6 +69,12 @@ class Looking:
             absent={"model": ""},
         )
         return (look, found)
+
+    def _predictor(self, uri: Tree) -> Predictor:
+        """Return the champion as it is evaluated: what is served makes its predictions itself."""
+        if self.champion.endpoint is None:
+            return Predictor(data=uri, package=Result(f"{self.choice}.look", "found"))
+        return Predictor(data=uri, name=Result(f"{self.choice}.config", "model"))
 
     def _look(self) -> Call:
         group = self.champion.package_group

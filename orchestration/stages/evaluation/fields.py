@@ -18,6 +18,7 @@ from orchestration.stages.evaluation.comparing import (
     EvaluationSlices,
     RecordedFile,
 )
+from orchestration.stages.evaluation.transform import EvaluationTransform
 from orchestration.stages.processing.gate import Direction, Miss, Threshold
 from orchestration.stages.stage import Context, Stage
 from orchestration.stages.training.container import Framework
@@ -131,6 +132,9 @@ class EvaluationFields(Stage):
     wait_for_capacity_h: Hours | None = None
     """Hours in which each job is requested again and again where there is no capacity or quota;
     ``None``: once."""
+    transform: EvaluationTransform | None = None
+    """Let a batch transform of ``data`` by each model make predictions, which the script or the
+    container then scores: it is given ``--predictions DIR`` in the place of the model."""
     local: StandIn | None = None
     """The program that evaluates on the embedded AWS in the place of the container's own; it is
     given the arguments, too."""

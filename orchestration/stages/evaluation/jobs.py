@@ -11,11 +11,17 @@ from typing import Final, cast
 
 from orchestration.checks.places import value_at
 from orchestration.expressions import Function, Item, Tree, apply, field, join, run_id
-from orchestration.graph import Call, Read
+from orchestration.graph import Call, Read, Step
 from orchestration.refs import Expression
 from orchestration.stages.capacity import fallback
 from orchestration.stages.evaluation import tuned
 from orchestration.stages.evaluation.fields import METRIC, EvaluationFields, known
+from orchestration.stages.evaluation.predicting import (
+    PREDICTIONS,
+    Predicting,
+    Predictor,
+    of_champion,
+)
 from orchestration.stages.processing.request import (
     INPUT,
     OUTPUT,
@@ -59,10 +65,32 @@ class Evaluating:
 
     stage: EvaluationFields
     context: Context
-    champion: Tree = None
-    """The S3 URI of the champion, if that is evaluated; in the same way as the others."""
+    champion: Predictor | None = None
+    """The champion, if that is evaluated; in the same way as the others."""
 
-    def call(self, step: str) -> Call:
+    def steps(self, prefix: str) -> tuple[Step, ...]:
+        """Return the steps that evaluate: the job, after predictions where those are scored.
+
+        Where another job decides, they end well although an evaluation failed. What follows waits
+        for the last one.
+        """
+        scoring = replace(self._call(f"{prefix}.job"), may_fail=self.stage.decided_by_job)
+        predicting = self.predicting()
+        return (scoring,) if predicting is None else predicting.around(prefix, scoring)
+
+    def predicting(self) -> Predicting | None:
+        """Return what makes the predictions, if such are scored."""
+        stage, context = self.stage, self.context
+        if stage.transform is None:
+            return None
+        if self.champion is not None:
+            own, predictor = of_champion(context), self.champion
+        else:
+            predictor = Predictor(data=self._uri())
+            own = replace(context, element=element(stage)) if stage.several else context
+        return Predicting(stage, stage.transform, own, predictor, self._place_of(PREDICTIONS))
+
+    def _call(self, step: str) -> Call:
         """Return the step that runs the job to its end."""
         stage = self.stage
         call = self.job().call(step, stage.poll_interval_s)
@@ -70,7 +98,7 @@ class Evaluating:
         instead = fallback(machines, (), USAGE, stage.wait_for_capacity_h)
         return replace(call, fallback=instead)
 
-    def report(self, step: str, job: str) -> Read:
+    def report(self, step: str, after: str) -> Read:
         """Return the step that reads the job's report.
 
         A checkpoint whose metric is NaN or infinite has lost; a single model has nobody to lose to.
@@ -88,12 +116,8 @@ class Evaluating:
                 )
                 for column, name in self.stage.measured().items()
             },
-            after=(job,),
+            after=(after,),
         )
-
-    def attempted(self, step: str) -> Call:
-        """Return the step that runs the job to an end, good or bad: another job judges it."""
-        return replace(self.call(step), may_fail=True)
 
     def job(self) -> Job:
         """Return the job."""
@@ -107,7 +131,7 @@ class Evaluating:
             arguments=self._arguments(),
             inputs=(
                 *(() if source is None else (code(source, context),)),
-                read(self._input, self._uri()),
+                read(self._input, self._read()),
                 read("data", known(stage.data)),
             ),
             outputs=(written("report", self._report_location(), OUTPUT),),
@@ -125,14 +149,19 @@ class Evaluating:
 
     @property
     def _input(self) -> str:
+        if self.stage.transform is not None:
+            return PREDICTIONS
         return "checkpoint" if self.stage.subject == "checkpoints" else "model"
+
+    def _read(self) -> Tree:
+        return self._uri() if self.stage.transform is None else self._place_of(PREDICTIONS)
 
     def _uri(self) -> Tree:
         if self.champion is not None:
-            return self.champion
+            return self.champion.data
         if self.stage.subject == "tuning_job":
             return field(Item(), tuned.MODEL)
-        return listed_uri(self.stage) if self._input == "checkpoint" else self.stage.model
+        return listed_uri(self.stage) if self.stage.subject == "checkpoints" else self.stage.model
 
     def _arguments(self) -> Sequence[Tree]:
         return (
@@ -153,10 +182,14 @@ class Evaluating:
         return join(self.context.name_prefix(self.stage.name), self._token())
 
     def _report_location(self) -> Expression[str]:
-        decided = self.stage.decided_by_job
-        location = self.context.location(self.stage.name, *((REPORTS,) if decided else ()))
+        if not self.stage.decided_by_job:
+            location = self.context.location(self.stage.name)
+            return join(location, "/", self._token()) if self.stage.several else location
+        return self._place_of(REPORTS)
+
+    def _place_of(self, folder: str) -> Expression[str]:
+        """Return the S3 URI of what belongs to one evaluation in a folder of the run's place."""
+        location = self.context.location(self.stage.name, folder)
         if self.champion is not None:
             return join(location, "/champion")
-        if not self.stage.several:
-            return join(location, "/model") if decided else location
-        return join(location, "/", self._token())
+        return join(location, "/", self._token() if self.stage.several else "model")

@@ -10,6 +10,8 @@ from orchestration.errors import Problem, near
 from orchestration.refs import Ref
 from orchestration.stages.evaluation.comparing import EvaluationMetric
 from orchestration.stages.evaluation.fields import SUBJECTS, EvaluationFields
+from orchestration.stages.evaluation.predicting import is_archive
+from orchestration.stages.serving import archives
 from orchestration.stages.serving.containers import SequenceFields
 from orchestration.stages.stage import Stage
 from orchestration.stages.training.fields import TrainingFields
@@ -18,7 +20,7 @@ from orchestration.stages.values import s3_problem
 _NEEDED: Final = ("data", "instance_type")
 _OF_A_JOB: Final = (
     *_NEEDED,
-    *("image", "framework", "instance_count", "source", "command", "local"),
+    *("image", "framework", "instance_count", "source", "command", "local", "transform"),
     *("arguments", "volume_gib", "max_runtime_s", "environment", "vpc", "wait_for_capacity_h"),
     *("poll_interval_s", "extra_request"),
 )
@@ -198,6 +200,7 @@ def beside(stage: EvaluationFields, stages: Mapping[str, Stage]) -> Iterator[Pro
     """Yield what does not fit the stages that train and serve."""
     yield from _served(stage, stages)
     yield from _trained(stage, stages)
+    yield from _packed(stage, stages)
 
 
 def _served(stage: EvaluationFields, stages: Mapping[str, Stage]) -> Iterator[Problem]:
@@ -220,6 +223,21 @@ def _served(stage: EvaluationFields, stages: Mapping[str, Stage]) -> Iterator[Pr
         if served and has_model and champion.container != position:
             message = f"stage {other.name!r} has its model in container {position}; give that"
             yield Problem("champion.container", message)
+
+
+def _packed(stage: EvaluationFields, stages: Mapping[str, Stage]) -> Iterator[Problem]:
+    """Yield that the models of a batch transform have another form than it says."""
+    if stage.transform is not None and stage.subject == "checkpoints" and is_archive(stage):
+        yield Problem("transform.model_archive", "checkpoints are directories; remove it")
+    job = stage.tuning_job
+    model = Ref[str](job.stage, "model_artifacts") if isinstance(job, Ref) else stage.model
+    if stage.transform is None or model is None:
+        return
+    is_packed = archives.is_packed(model, stages)
+    if is_packed is not None and is_packed is not is_archive(stage):
+        form = "a model.tar.gz" if is_packed else "a folder and no model.tar.gz"
+        message = f"each model is {form}; give model_archive: {str(is_packed).lower()}"
+        yield Problem("transform.model_archive", message)
 
 
 def _trained(stage: EvaluationFields, stages: Mapping[str, Stage]) -> Iterator[Problem]:

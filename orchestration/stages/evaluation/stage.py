@@ -53,8 +53,12 @@ class CheckpointEvaluation(EvaluationFields):
         yield from rules.problems(self)
         if self.subject == "training_job" or self.recorded is not None:
             return
+        evaluating = Evaluating(self, context)
+        predicting = evaluating.predicting()
+        for problem in () if predicting is None else predicting.problems():
+            yield problem.within("transform")
         try:
-            Evaluating(self, context).job().request()
+            evaluating.job().request()
         except PipelineError as error:
             yield from error.problems
         except ValueError as error:
@@ -104,29 +108,29 @@ class CheckpointEvaluation(EvaluationFields):
         if self.decided_by_job:
             return self._decided(context)
         job = Evaluating(self, context)
-        steps = job.call(f"{self.name}.job"), job.report(f"{self.name}.report", f"{self.name}.job")
+        evaluated = job.steps(self.name)
+        report = job.report(f"{self.name}.report", evaluated[-1].name)
         values: dict[str, Tree] = {
-            column: Result(steps[1].name, column) for column in self.measured()
+            column: Result(report.name, column) for column in self.measured()
         }
-        choice = single(self, values, steps[1].name)
+        choice = single(self, values, report.name)
         outputs: dict[str, Tree] = {
             "model": self.model,
             "results": [{"model": self.model, **values}],
         }
-        return fragment(self, steps, choice, outputs)
+        return fragment(self, (*evaluated, report), choice, outputs)
 
     def _decided(self, context: Context) -> Fragment:
         """Return the evaluations, a failed one among them, and the job that decides."""
         evaluating, steps = Evaluating(self, context), list[Step]()
         models: dict[str, Tree] = {"model": self.model}
         if self.subject == "model":
-            steps.append(evaluating.attempted(f"{self.name}.job"))
+            steps += evaluating.steps(self.name)
         else:
-            attempt = evaluating.attempted(f"{self.name}.each.job")
             each = ForEach(
                 name=f"{self.name}.each",
                 items=self._selected(),
-                body=Graph((attempt,)),
+                body=Graph(evaluating.steps(f"{self.name}.each")),
                 collect={},
                 max_concurrency=self.max_concurrency,
                 at_most=self._at_most,
@@ -248,15 +252,16 @@ class CheckpointEvaluation(EvaluationFields):
         )
 
     def _each(self, context: Context) -> ForEach:
-        evaluating, job = Evaluating(self, context), f"{self.name}.each.job"
-        report = evaluating.report(f"{self.name}.each.report", job)
+        evaluating = Evaluating(self, context)
+        evaluated = evaluating.steps(f"{self.name}.each")
+        report = evaluating.report(f"{self.name}.each.report", evaluated[-1].name)
         own: dict[str, Tree] = {name: field(Item(), name) for name in (tuned.JOB, tuned.MODEL)}
         if self.subject == "checkpoints":
             own = {"checkpoint": listed_uri(self)}
         return ForEach(
             name=f"{self.name}.each",
             items=self._selected(),
-            body=Graph((evaluating.call(job), report)),
+            body=Graph((*evaluated, report)),
             collect={
                 **own,
                 **{column: Result(report.name, column) for column in self.measured()},

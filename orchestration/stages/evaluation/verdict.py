@@ -127,10 +127,16 @@ class Deciding:
 
     def _needs(self) -> tuple[Permission, ...]:
         """Return what a champion's group of another account asks of whoever looks at it."""
-        champion = self.stage.champion
-        if champion is None or champion.package_group is None or champion.registry_role is not None:
+        champion, actions = self.stage.champion, list[str]()
+        if champion is None or champion.package_group is None:
             return ()
-        return permissions(champion.package_group, *_OF_CHAMPION)
+        if champion.registry_role is None:
+            actions += _OF_CHAMPION
+        if self.stage.transform is not None:
+            # A model is made of a version by the pipeline's own role, whoever looked at it.
+            actions += ("sagemaker:CreateModel", "sagemaker:DescribeModelPackage")
+        named = dict.fromkeys(actions)
+        return permissions(champion.package_group, *named) if named else ()
 
     def _gate(self, outcome: Result, passed: Expression[bool]) -> Gate | None:
         """Return the gate of what depends on the stage, unless every outcome may go on."""

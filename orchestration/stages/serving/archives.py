@@ -22,18 +22,18 @@ def _problems(holder: Stage | ServedContainer, stages: Mapping[str, Stage]) -> I
     said = getattr(holder, "model_archive", None)
     data: object = getattr(holder, "model_data", None)
     for part in data.parts if isinstance(data, FirstOf) else (data,):
-        is_packed = _is_packed(part, stages)
-        if is_packed is None or said is None or is_packed is said:
+        packed = is_packed(part, stages)
+        if packed is None or said is None or packed is said:
             continue
         what = f"{part.output} of {part.stage!r}" if isinstance(part, Ref) else repr(part)
-        if is_packed:
+        if packed:
             yield Problem("model_data", f"{what} is a model.tar.gz; give model_archive: true")
         else:
             yield Problem("model_archive", f"{what} is a folder and no model.tar.gz; remove it")
         return
 
 
-def _is_packed(value: object, stages: Mapping[str, Stage]) -> bool | None:
+def is_packed(value: object, stages: Mapping[str, Stage]) -> bool | None:
     """Return whether a place in S3 is a ``model.tar.gz``; ``None``: it is not known."""
     seen = set[Ref[object]]()
     while isinstance(value, Ref) and value not in seen:

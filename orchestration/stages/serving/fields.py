@@ -39,32 +39,13 @@ class TransformRequests(Model):
         return Operation("sagemaker", operation, whole)
 
 
-class TransformFields(SequenceFields):
-    """The fields of a batch transform."""
+class TransformSettings(Model):
+    """The container of a batch transform's model, how it is sent data, and the machines."""
 
-    kind: Literal["batch_transform"] = "batch_transform"
-    model_data: Text | None = None
-    """S3 URI of a directory with the model's files (``evaluate.outputs.best_checkpoint``), or of a
-    ``model.tar.gz`` (``train.outputs.model_artifacts``, with ``model_archive: true``)."""
-    model_archive: bool = False
-    """``model_data`` is a ``model.tar.gz``, not a directory."""
     image: Text | None = None
     """The inference container, by its registry path."""
-    model_name: Text | None = None
-    """Instead of ``model_data`` and ``image``: a model that exists, and stays."""
-    keep_model: bool = False
-    """Do not delete the model at the end."""
     environment: dict[str, Text] = Field(default={}, max_length=100)
     """Of the model's container."""
-    vpc: Vpc | None = None
-    """Subnets and security groups of the model's container."""
-    enable_network_isolation: bool = False
-    """The model's container reaches no network."""
-    data: Text
-    """S3 URI of the folder with the data: at most 100,000 objects."""
-    one_file: bool = False
-    """``data`` is the S3 URI of a single object. No other key may begin as its own does: SageMaker
-    would send those, too."""
     content_type: str | None = None
     """``text/csv``, ``application/json``, ``application/jsonlines``, or any other."""
     compression: Literal["none", "gzip"] = "none"
@@ -87,10 +68,6 @@ class TransformFields(SequenceFields):
     """Largest body of a request, in MB; by default AWS's 6."""
     max_concurrency: int | None = Field(default=None, ge=0, le=LARGEST_MB)
     """Requests at a time that each instance gets."""
-    output_uri: Text | None = None
-    """S3 URI of the predictions; by default the run's own place in the workspace."""
-    output_kms_key: Text | None = None
-    """KMS key that encrypts the predictions."""
     instance_type: Text
     """Machines of the job: ``ml.m5.large``."""
     instance_count: Count = 1
@@ -99,16 +76,44 @@ class TransformFields(SequenceFields):
     """KMS key that encrypts the machines' volumes."""
     max_runtime_s: Seconds = Field(default=86_400, le=28 * 86_400)
     """The run stops the job after so long."""
-    wait_for_capacity_h: Hours | None = None
-    """Hours, from the first request on, in which the machines are requested again and again where
-    there is no capacity or quota. ``None``: they are requested once."""
     local: StandIn | None = None
     """The program that serves on the embedded AWS in the place of the image's own: it answers
     ``GET /ping`` and ``POST /invocations`` on the port in ``SAGEMAKER_BIND_TO_PORT``."""
-    poll_interval_s: Seconds = 30
-    """Seconds between two questions about the job's status."""
     extra_request: TransformRequests = TransformRequests()
     """Further fields, by operation: ``{CreateModel: {…}, CreateTransformJob: {…}}``."""
+
+
+class TransformFields(TransformSettings, SequenceFields):
+    """The fields of a batch transform."""
+
+    kind: Literal["batch_transform"] = "batch_transform"
+    model_data: Text | None = None
+    """S3 URI of a directory with the model's files (``evaluate.outputs.best_checkpoint``), or of a
+    ``model.tar.gz`` (``train.outputs.model_artifacts``, with ``model_archive: true``)."""
+    model_archive: bool = False
+    """``model_data`` is a ``model.tar.gz``, not a directory."""
+    model_name: Text | None = None
+    """Instead of ``model_data`` and ``image``: a model that exists, and stays."""
+    keep_model: bool = False
+    """Do not delete the model at the end."""
+    vpc: Vpc | None = None
+    """Subnets and security groups of the model's container."""
+    enable_network_isolation: bool = False
+    """The model's container reaches no network."""
+    data: Text
+    """S3 URI of the folder with the data: at most 100,000 objects."""
+    one_file: bool = False
+    """``data`` is the S3 URI of a single object. No other key may begin as its own does: SageMaker
+    would send those, too."""
+    output_uri: Text | None = None
+    """S3 URI of the predictions; by default the run's own place in the workspace."""
+    output_kms_key: Text | None = None
+    """KMS key that encrypts the predictions."""
+    wait_for_capacity_h: Hours | None = None
+    """Hours, from the first request on, in which the machines are requested again and again where
+    there is no capacity or quota. ``None``: they are requested once."""
+    poll_interval_s: Seconds = 30
+    """Seconds between two questions about the job's status."""
 
     def made_name(self, context: Context) -> Text:
         """Return the name of the model that is made, or exists."""

@@ -120,10 +120,10 @@ class BatchTransform(TransformFields):
         own = self.model_name is None
         steps: list[Step] = [self._listed(), self._usable()]
         if own:
-            steps.append(self._model(context))
-        steps += [self._job(context), self._written(context), self._verified()]
+            steps.append(self.model(context))
+        steps += [self.job(context), self._written(context), self._verified()]
         if own and not self.keep_model:
-            steps.append(self._deleted(context))
+            steps.append(self.deleted(context))
         outputs: dict[str, Tree] = {
             "job_name": Result(f"{self.name}.job", "job_name"),
             "location": self.location(context),
@@ -154,7 +154,8 @@ class BatchTransform(TransformFields):
         )
         return not_empty(f"{self.name}.usable", files, more, error="DataNotUsable", cause=cause)
 
-    def _model(self, context: Context) -> Call:
+    def model(self, context: Context) -> Call:
+        """Return the step that makes the model."""
         served = ServedModel(
             data="" if self.model_data is None else self.model_data,
             is_archive=self.model_archive,
@@ -171,7 +172,8 @@ class BatchTransform(TransformFields):
             after=(f"{self.name}.usable",),
         )
 
-    def _job(self, context: Context) -> Call:
+    def job(self, context: Context) -> Call:
+        """Return the step that runs the job to its end."""
         named = {"TransformJobName": context.resource_name(self.name)}
         before = "usable" if self.model_name is not None else "model"
         machines = Candidate(self.instance_type, self.instance_count).label
@@ -217,7 +219,8 @@ class BatchTransform(TransformFields):
             cause=join("the data has ", wanted, " objects, the predictions ", predictions),
         )
 
-    def _deleted(self, context: Context) -> Call:
+    def deleted(self, context: Context) -> Call:
+        """Return the step that deletes the model."""
         return Call(
             name=f"{self.name}.delete",
             operation=Operation(

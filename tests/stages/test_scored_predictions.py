@@ -1,0 +1,184 @@
+"""``checkpoint_evaluation`` of predictions: its requests, permissions, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from orchestration.deploy.permissions import policies
+from orchestration.expressions import evaluate
+from orchestration.expressions.evaluate import Values
+from orchestration.graph import Call, Graph, Guarded, Step, all_steps, bodies
+from orchestration.local.account.stand_ins import StandIns
+from orchestration.local.run.preparation import stand_ins
+from orchestration.pricing import Assumptions, estimate
+from orchestration.stages.stage import SAMPLE
+from tests.stages.test_evaluation import (
+    ACCOUNT,
+    IMAGE,
+    OF_CHECKPOINTS,
+    OF_MODEL,
+    OF_TUNING,
+    TUNE,
+    beside,
+    decided,
+    lowered,
+    pipeline,
+    problems,
+    step,
+)
+
+TRANSFORM: dict[str, Any] = {"image": IMAGE, "instance_type": "ml.m5.xlarge", "split": "line"}
+ELEMENT = Values({}, {}, "0123456789ab", {"Prefix": "c/epoch-1/"})
+
+
+def sent(workflow: Any, name: str) -> Any:
+    return evaluate(step(workflow, name).operation.request, ELEMENT)
+
+
+def test_each_model_predicts_under_a_name_of_its_own_and_its_predictions_are_scored() -> None:
+    made = lowered(OF_CHECKPOINTS, checkpoints="s3://bucket/c", transform=TRANSFORM)
+    model, job = sent(made, "each.create"), sent(made, "each.transform")
+    place = model["PrimaryContainer"]["ModelDataSource"]["S3DataSource"]
+    assert (place["S3Uri"], place["CompressionType"]) == ("s3://bucket/c/epoch-1/", "None")
+    assert (job["ModelName"], job["TransformInput"]["SplitType"]) == (model["ModelName"], "Line")
+    assert job["TransformInput"]["DataSource"]["S3DataSource"]["S3Uri"] == "s3://bucket/holdout/"
+    scoring = sent(made, "each.job")
+    assert scoring["ProcessingJobName"] == job["TransformJobName"]
+    inputs = {each["InputName"]: each["S3Input"]["S3Uri"] for each in scoring["ProcessingInputs"]}
+    assert inputs["predictions"] == job["TransformOutput"]["S3OutputPath"]
+    assert scoring["AppSpecification"]["ContainerArguments"][:2] == [
+        *("--predictions", "/opt/ml/processing/input/predictions"),
+    ]
+    assert sent(made, "each.delete") == {"ModelName": model["ModelName"]}
+
+
+def guarded(graph: Graph) -> Iterator[Step]:
+    """Yield the steps whose failure something is cleaned up after."""
+    for each in graph.steps:
+        if isinstance(each, Guarded):
+            yield from all_steps(each.body)
+        else:
+            for body in bodies(each):
+                yield from guarded(body)
+
+
+@pytest.mark.parametrize("fields", [{}, {"report": {}}])
+@pytest.mark.parametrize("subject", [OF_CHECKPOINTS, OF_MODEL, OF_TUNING])
+def test_a_model_is_deleted_whatever_becomes_of_its_jobs(
+    subject: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    transform = {**TRANSFORM, "model_archive": subject is not OF_CHECKPOINTS}
+    made = lowered(subject, transform=transform, **fields)
+    waited = [each for each in guarded(made.graph) if isinstance(each, Call) and each.until]
+    jobs = [each for each in waited if each.name.startswith("evaluate.")]
+    assert [each.operation.name for each in jobs] == ["CreateTransformJob", "CreateProcessingJob"]
+    assert [each.may_fail for each in jobs] == [bool(fields)] * 2
+
+
+def test_the_model_that_serves_predicts_itself_and_a_version_by_a_model_of_its_own() -> None:
+    served, version = (
+        lowered(OF_MODEL, transform={**TRANSFORM, "model_archive": True}, champion=champion)
+        for champion in ({"endpoint": "live"}, {"package_group": "g"})
+    )
+    known = {"evaluate.champion.config": {"model": "m"}, "evaluate.champion.look": {"found": "v"}}
+    values = Values(known, {}, "0123456789ab")
+    jobs: list[Any] = [
+        evaluate(step(each, "champion.transform").operation.request, values)
+        for each in (served, version)
+    ]
+    created: Any = evaluate(step(version, "champion.create").operation.request, values)
+    assert jobs[0]["ModelName"] == "m"
+    assert created["PrimaryContainer"] == {"ModelPackageName": "v"}
+    assert jobs[1]["ModelName"] == created["ModelName"] != "p-evaluate-0123456789ab"
+
+
+def test_permissions_and_costs_follow_from_the_calls() -> None:
+    made = lowered(OF_CHECKPOINTS, transform=TRANSFORM, champion={"endpoint": "live"})
+    actions = str(policies.policy(made, ACCOUNT, [{}]))
+    for name in ("CreateModel", "DeleteModel", "CreateTransformJob", "StopTransformJob"):
+        assert f"sagemaker:{name}" in actions
+    lines = [
+        each.what
+        for each in estimate(made, Assumptions(), region="us-east-1", parameters={}).lines
+        if each.stage == "evaluate"
+    ]
+    assert "1 x ml.m5.xlarge" in lines
+
+
+def test_another_account_s_group_allows_a_model_of_its_version() -> None:
+    group = "arn:aws:sagemaker:us-east-1:210987654321:model-package-group/g"
+    champion = {"package_group": group}
+    transform = {**TRANSFORM, "model_archive": True}
+    stages = {
+        each.name: each
+        for each in pipeline(OF_MODEL, transform=transform, champion=champion).stages
+    }
+    [needed] = stages["evaluate"].lower(SAMPLE).permissions
+    assert "sagemaker:CreateModel" in needed.actions
+
+
+def test_programs_of_this_machine_predict_and_score() -> None:
+    transform = {**TRANSFORM, "local": {"command": ["serve"]}}
+    account = StandIns()
+    account.provide(
+        stand_ins(pipeline(OF_CHECKPOINTS, transform=transform, local={"command": ["score"]}))
+    )
+    tags = [
+        {"Key": f"orchestration:{key}", "Value": value}
+        for key, value in {"pipeline": "p", "stage": "evaluate"}.items()
+    ]
+    model = account.of({"Tags": tags, "PrimaryContainer": {}})
+    job = account.of({"Tags": tags})
+    assert model is not None
+    assert job is not None
+    assert (model.command, job.command) == (("serve",), ("score",))
+
+
+@pytest.mark.parametrize(
+    ("subject", "transform", "expected"),
+    [
+        (OF_CHECKPOINTS, {"image": None}, "transform.image: is needed by the models that predict"),
+        (OF_CHECKPOINTS, {"framework": {"name": "pytorch"}}, "transform.framework: there is an"),
+        (
+            OF_CHECKPOINTS,
+            {"split": "none", "strategy": "single_record"},
+            "transform.strategy: needs records; give split",
+        ),
+        (OF_CHECKPOINTS, {"input_filter": "$["}, "transform.input_filter: expected a JSONPath"),
+        (
+            OF_CHECKPOINTS,
+            {"extra_request": {"CreateTransformJob": {"BatchStrategy": "x", "ModelName": "y"}}},
+            "transform.extra_request: extra_request.CreateTransformJob.ModelName is already set",
+        ),
+        (
+            OF_CHECKPOINTS,
+            {"model_archive": True},
+            "transform.model_archive: checkpoints are directories; remove it",
+        ),
+        (
+            OF_MODEL,
+            {},
+            "transform.model_archive: each model is a model.tar.gz; give model_archive: true",
+        ),
+    ],
+)
+def test_what_keeps_models_from_predicting_is_refused(
+    subject: dict[str, Any], transform: dict[str, Any], expected: str
+) -> None:
+    given = {k: v for k, v in {**TRANSFORM, **transform}.items() if v is not None}
+    found = problems(subject, transform=given)
+    assert [each for each in found if f"stages.evaluate.{expected}" in each], found
+
+
+def test_a_search_s_folders_predict_where_it_is_said() -> None:
+    plain = {**TUNE, "output": {"compression": "NONE"}}
+    search = {**OF_TUNING, "tuning_job": {"ref": "train.tuning_job_name"}}
+    judged = decided("accuracy", **search, transform={**TRANSFORM, "model_archive": False})
+    made = beside(plain, evaluate=judged).lower()
+    item = Values({}, {}, "0123456789ab", {"training_job": "t", "model": "s3://b/m"})
+    request: Any = evaluate(step(made, "each.create").operation.request, item)
+    place = request["PrimaryContainer"]["ModelDataSource"]["S3DataSource"]
+    assert (place["S3Uri"], place["S3DataType"]) == ("s3://b/m/", "S3Prefix")
