@@ -14,6 +14,7 @@ from orchestration import Pipeline, Source
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import executions, run
+from tests.conformance.sites import wait
 from tests.conformance.test_evaluations import IMAGE, following, judged
 from tests.conformance.test_processing_jobs import BY_STEPS, everywhere
 
@@ -79,6 +80,7 @@ def _serve(aws: EmbeddedAws) -> None:
     listed = sagemaker.list_model_packages(ModelPackageGroupName="digits")
     version = listed["ModelPackageSummaryList"][0]["ModelPackageArn"]
     _endpoint(aws, "registered", {"ModelPackageName": version})
+    _share(aws, "cats")
 
 
 def _container(folder: str) -> dict[str, Any]:
@@ -102,6 +104,29 @@ def _endpoint(aws: EmbeddedAws, name: str, container: dict[str, Any]) -> None:
     }
     sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[variant])
     sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+
+
+def _share(aws: EmbeddedAws, component: str) -> None:
+    """Create an endpoint without a model of its own, and serve the old model on it."""
+    sagemaker = aws.client("sagemaker")
+    role = executions.role(aws, "Serving", "sagemaker.amazonaws.com")
+    variant = {"VariantName": "main", "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    sagemaker.create_endpoint_config(
+        EndpointConfigName="shared", ProductionVariants=[variant], ExecutionRoleArn=role
+    )
+    sagemaker.create_endpoint(EndpointName="shared", EndpointConfigName="shared")
+    asked = sagemaker.describe_endpoint
+    wait(lambda: asked(EndpointName="shared")["EndpointStatus"] == "InService")
+    sagemaker.create_inference_component(
+        InferenceComponentName=component,
+        EndpointName="shared",
+        VariantName="main",
+        Specification={
+            "ModelName": "live",
+            "ComputeResourceRequirements": {"MinMemoryRequiredInMb": 512},
+        },
+        RuntimeConfig={"CopyCount": 1},
+    )
 
 
 def decided(name: str = "mixed", **fields: Any) -> Any:
@@ -166,7 +191,8 @@ def test_a_failed_evaluation_loses_and_a_champion_is_beaten(
 
 
 def test_stages_branch_on_the_outcome(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
-    champion = {"package_group": "digits", "margin": 0.2, "on_kept": "go_on"}
+    served = {"endpoint": "shared", "inference_component": "cats"}
+    champion = {**served, "margin": 0.2, "on_kept": "go_on"}
     evaluate = decided(champion=champion)
     best, outcome = evaluate.outputs.best_checkpoint, evaluate.outputs.outcome
     deployed = following(best, when={"equal": [outcome, "promoted"]})
@@ -234,6 +260,17 @@ def test_the_first_run_has_no_champion(aws: EmbeddedAws, airflow: LocalAirflow) 
             *("old", {"champion": {"endpoint": "spoilt"}}, "ChampionNotEvaluated"),
             f"the champion s3://{BUCKET}/broken/epoch-0/: it wrote no evaluation.json",
         ),
+        (
+            *("old", {"champion": {"endpoint": "shared"}}, "ChampionNotEvaluated"),
+            "stage judge: the endpoint shared has no model of its own; name one of its inference "
+            "components: champion: {endpoint: shared, inference_component: NAME}",
+        ),
+        (
+            "old",
+            {"champion": {"endpoint": "live", "inference_component": "cats"}},
+            "ChampionNotEvaluated",
+            "stage judge: the inference component cats is on the endpoint shared, not on live",
+        ),
     ],
 )
 def test_what_cannot_be_promoted_fails_the_run_by_its_own_name(
@@ -249,7 +286,7 @@ def test_what_cannot_be_promoted_fails_the_run_by_its_own_name(
     assert {(each.state, each.error) for each in reports.values()} == {("failed", error)}
     for each in reports.values():
         assert cause in str(each.cause)
-        if "DescribeModel" in str(each.cause):
+        if "DescribeModel" in str(each.cause) or "inference component" in cause:
             continue  # Nothing was decided, and so there is no page.
         page = str(each.cause).rpartition("the page about it is ")[2]
         place = re.fullmatch(rf"s3://{BUCKET}/(.+/judge/verdict/report\.html)", page)

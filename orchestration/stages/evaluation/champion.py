@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, cast
 
 from orchestration.expressions import Any, Compare, Function, Result, Tree, apply, join
 from orchestration.graph import (
@@ -18,12 +18,15 @@ from orchestration.graph import (
     Require,
     Step,
 )
+from orchestration.refs import Expression
 from orchestration.stages.evaluation.comparing import Champion
 from orchestration.stages.evaluation.fields import EvaluationFields
 from orchestration.stages.evaluation.jobs import Evaluating
 from orchestration.stages.evaluation.predicting import Predictor
+from orchestration.stages.hosting.states import GONE, NAME
 from orchestration.stages.registry.versions import latest_approved
 from orchestration.stages.stage import Context
+from orchestration.stages.values import Text
 
 CHAMPION_NOT_EVALUATED: Final = "ChampionNotEvaluated"
 """The error of a run whose champion cannot be found in S3, evaluated or compared."""
@@ -33,6 +36,12 @@ _PLACES: Final = {
     "url": ("ModelDataUrl",),
 }
 """The places of a container's model, of which it has one."""
+_OF_COMPONENT: Final = {
+    "found": Output(("InferenceComponentName",), kind="string"),
+    "endpoint": Output(("EndpointName",), kind="string"),
+    "model": Output(("Specification", "ModelName"), kind="string", default=""),
+    "files": Output(("Specification", "Container", "ArtifactUrl"), kind="string", default=None),
+}
 
 
 @dataclass(frozen=True)
@@ -74,15 +83,29 @@ class Looking:
         """Return the champion as it is evaluated: what is served makes its predictions itself."""
         if self.champion.endpoint is None:
             return Predictor(data=uri, package=Result(f"{self.choice}.look", "found"))
-        return Predictor(data=uri, name=Result(f"{self.choice}.config", "model"))
+        return Predictor(data=uri, name=self._serving)
+
+    @property
+    def _serving(self) -> Result:
+        """The name of the model that serves; empty where none is known."""
+        step = "config" if self.champion.inference_component is None else "look"
+        return Result(f"{self.choice}.{step}", "model")
 
     def _look(self) -> Call:
-        group = self.champion.package_group
+        group, component = self.champion.package_group, self.champion.inference_component
+        name = f"{self.choice}.look"
         if group is not None:
-            return latest_approved(f"{self.choice}.look", group, self.champion.registry_role)
+            return latest_approved(name, group, self.champion.registry_role)
+        if component is not None:
+            return Call(
+                name=name,
+                operation=Operation("sagemaker", "DescribeInferenceComponent", {NAME: component}),
+                outputs=_OF_COMPONENT,
+                recoveries=(Recovery(GONE, dict.fromkeys(_OF_COMPONENT, "")),),
+            )
         request = {"EndpointName": self.champion.endpoint}
         return Call(
-            name=f"{self.choice}.look",
+            name=name,
             operation=Operation("sagemaker", "DescribeEndpoint", request),
             outputs={"found": Output(("EndpointConfigName",), kind="string")},
             recoveries=(Recovery(_NO_ENDPOINT, {"found": ""}),),
@@ -93,16 +116,62 @@ class Looking:
         if self.champion.endpoint is None:
             package = self._of_package(Result(f"{self.choice}.look", "found"))
             return (package,), [Result(package.name, name) for name in _PLACES]
-        return self._of_endpoint()
+        if self.champion.inference_component is None:
+            return self._of_endpoint()
+        return self._of_component(self.champion.inference_component)
 
     def _of_endpoint(self) -> tuple[tuple[Step, ...], list[Result]]:
+        endpoint = self.champion.endpoint
         config = {"EndpointConfigName": Result(f"{self.choice}.look", "found")}
-        first = f"{self.choice}.config"
         serving = self._description(
-            first,
+            f"{self.choice}.config",
             Operation("sagemaker", "DescribeEndpointConfig", config),
-            {"model": Output(("ProductionVariants", 0, "ModelName"), kind="string")},
+            {"model": Output(("ProductionVariants", 0, "ModelName"), kind="string", default="")},
         )
+        whole = self._required(
+            "whole",
+            Compare("ne", self._serving, ""),
+            *("the endpoint ", endpoint, " has no model of its own; name one of its inference "),
+            *("components: champion: {endpoint: ", endpoint, ", inference_component: NAME}"),
+        )
+        described, places = self._of_model(after=(whole.name,))
+        return (serving, whole, *described), places
+
+    def _of_component(self, name: Text) -> tuple[tuple[Step, ...], list[Result]]:
+        look, endpoint = f"{self.choice}.look", self.champion.endpoint
+        on = Result(look, "endpoint")
+        before: list[Step] = [
+            self._required(
+                "placed",
+                Compare("eq", on, endpoint),
+                *("the inference component ", name, " is on the endpoint ", on),
+                *(", not on ", endpoint),
+            )
+        ]
+        if self.stage.transform is not None:
+            predicts = self._required(
+                "predicts",
+                Compare("ne", self._serving, ""),
+                *("the inference component ", name, " has a container without a model of its "),
+                "name, which no batch transform can be given; leave the transform out",
+            )
+            before.append(replace(predicts, after=(before[-1].name,)))
+        described, places = self._of_model(after=())
+        # A component has a model, or files of its own.
+        files: dict[str, Tree] = {**dict.fromkeys(each.output for each in places)}
+        chosen = Choose(
+            name=f"{self.choice}.component",
+            condition=Compare("ne", self._serving, ""),
+            then=Graph(described),
+            otherwise=Graph(),
+            collect={each.output: each for each in places},
+            absent={**files, places[0].output: Result(look, "files")},
+            after=(before[-1].name,),
+        )
+        return (*before, chosen), [Result(chosen.name, each.output) for each in places]
+
+    def _of_model(self, after: tuple[str, ...]) -> tuple[tuple[Step, ...], list[Result]]:
+        """Return the steps that tell the places of the model that serves, or of its version."""
         container, more = ("PrimaryContainer",), ("Containers", self.champion.container - 1)
         places = {
             f"{name}{number}": Output((*where, *place), kind="string", default=None)
@@ -110,11 +179,12 @@ class Looking:
             for name, place in _PLACES.items()
         }
         version = Output((*container, "ModelPackageName"), kind="string", default="")
-        model = self._description(
+        described = self._description(
             f"{self.choice}.model",
-            Operation("sagemaker", "DescribeModel", {"ModelName": Result(first, "model")}),
+            Operation("sagemaker", "DescribeModel", {"ModelName": self._serving}),
             {**places, "package": version},
         )
+        model = replace(described, after=after)
         package = self._of_package(Result(model.name, "package"))
         own = {name: Result(model.name, name) for name in places}
         registered: dict[str, Tree] = {f"{name}0": Result(package.name, name) for name in _PLACES}
@@ -126,7 +196,7 @@ class Looking:
             collect={**dict.fromkeys(places), **registered},
             absent=own,
         )
-        return (serving, model, served), [Result(served.name, name) for name in places]
+        return (model, served), [Result(served.name, name) for name in places]
 
     def _of_package(self, version: Result) -> Call:
         own = ("InferenceSpecification", "Containers", self.champion.container - 1)
@@ -147,12 +217,17 @@ class Looking:
 
     def _packed(self, places: list[Result]) -> Require:
         """Return the requirement that the champion's model lies in S3."""
+        return self._required(
+            "stored",
+            Any(tuple(Compare("ne", place, None) for place in places)),
+            *("no model in S3 is known of the champion ", Result(f"{self.choice}.look", "found")),
+        )
+
+    def _required(self, step: str, condition: Expression[bool], *cause: Tree) -> Require:
+        words = cast("tuple[str | Expression[object], ...]", cause)
         return Require(
-            name=f"{self.choice}.stored",
-            condition=Any(tuple(Compare("ne", place, None) for place in places)),
+            name=f"{self.choice}.{step}",
+            condition=condition,
             error=CHAMPION_NOT_EVALUATED,
-            cause=join(
-                f"stage {self.stage.name}: no model in S3 is known of the champion ",
-                Result(f"{self.choice}.look", "found"),
-            ),
+            cause=join(f"stage {self.stage.name}: ", *words),
         )

@@ -95,6 +95,8 @@ class Champion(Model):
 
     endpoint: Text | None = None
     """The endpoint that serves it; its first variant counts."""
+    inference_component: Text | None = None
+    """The inference component of the endpoint that serves it, where models share one."""
     package_group: Text | None = None
     """Instead: the group of the model registry whose latest approved version it is."""
     registry_role: Text | None = None
@@ -115,6 +117,8 @@ class Champion(Model):
         if (self.endpoint is None) == (self.package_group is None):
             yield Problem("endpoint", "is needed; or a package_group, not both")
         yield from role_problems(self.registry_role, self.package_group)
+        if self.inference_component is not None and self.endpoint is None:
+            yield Problem("inference_component", "is one of an endpoint; name that, too")
         if self.registry_role is not None and self.package_group is None:
             yield Problem("registry_role", "only a package_group is read; remove this")
 

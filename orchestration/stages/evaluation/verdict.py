@@ -189,7 +189,9 @@ class Deciding:
             rules["threshold"] = stage.threshold.value
         if champion is not None:
             source: tuple[str, Tree] = ("the endpoint ", champion.endpoint)
-            if champion.endpoint is None:
+            if champion.inference_component is not None:
+                source = ("the inference component ", champion.inference_component)
+            elif champion.endpoint is None:
                 source = ("the latest approved version of ", champion.package_group)
             rules["champion"] = {
                 "source": join(*cast("tuple[str, str]", source)),
