@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from orchestration.execution.effects import Request, ServiceError
-from orchestration.execution.reading.job_logs import MOST_LINES, last_lines
+from orchestration.execution.reading.job_logs import last_lines
+from orchestration.execution.reading.tracebacks import MOST_LINES, end_of
 from orchestration.expressions import Json
 
+RECORDED = Path(__file__).parents[1] / "data" / "logs" / "torchrun.log"
 POLL = Request("sagemaker", "DescribeTrainingJob", {"TrainingJobName": "digits"})
 
 
@@ -35,7 +40,7 @@ def test_a_long_traceback_is_told_whole() -> None:
     for lines, shown in (
         ([*before, *traceback, "bye"], [*traceback, "bye"]),
         (before, before[-MOST_LINES:]),
-        ([*before, *traceback, *before], [*traceback, *before]),
+        ([*before, *traceback, *before], [*traceback, "… (70 lines)", *before[-MOST_LINES:]]),
         (before[:3], before[:3]),
     ):
 
@@ -45,6 +50,44 @@ def test_a_long_traceback_is_told_whole() -> None:
             return {"events": [{"message": line} for line in lines]}
 
         assert list(last_lines(POLL, send))[1:] == shown
+
+
+def recorded() -> list[str]:
+    return RECORDED.read_text(encoding="utf-8").splitlines()
+
+
+def test_the_traceback_of_a_script_under_torchrun_is_told_once() -> None:
+    shown = end_of(recorded())
+    at = [number for number, line in enumerate(shown) if "Traceback (most recent" in line]
+    assert [shown[number].removeprefix("[rank0]: ") for number in at] == [
+        "Traceback (most recent call last):",
+        "Traceback (most recent call last):",
+    ]
+    assert at[0] == 0
+    assert shown[4] == "[rank0]: KeyError: 'b'"
+    assert shown.count("[rank0]: ValueError: no row for 'b'") == 1
+    assert [line for line in shown if "torch/distributed/run.py" in line] == []
+    assert shown[-1].endswith("Encountered exit_code 1")
+
+
+def test_the_rank_that_failed_first_is_told_of_a_host_with_many() -> None:
+    first = (
+        "[rank3]: Traceback (most recent call last):\n[rank3]:   File x\n[rank3]: ValueError: nan"
+    )
+    other = first.replace("rank3", "rank1").replace("ValueError: nan", "RuntimeError: peer gone")
+    summary = "Root Cause (first observed failure):\n[0]:\n  rank      : 3 (local_rank: 3)"
+    steps = [f"step {n}" for n in range(30)]
+    shown = end_of([*first.splitlines(), *other.splitlines(), *steps, *summary.splitlines()])
+    assert shown[:4] == [*first.splitlines(), "… (16 lines)"]
+    mixed = [
+        line for pair in zip(first.split("\n"), other.split("\n"), strict=True) for line in pair
+    ]
+    assert end_of([*mixed, *steps])[:3] == other.splitlines()
+
+
+@pytest.mark.parametrize("lines", [["step 1", "killed"], ['ErrorMessage "out of memory"']])
+def test_what_has_no_traceback_is_told_by_its_last_lines(lines: list[str]) -> None:
+    assert end_of(lines) == lines
 
 
 def test_what_cannot_be_read_is_no_error() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
 from orchestration.execution.effects import Request, ServiceError
+from orchestration.execution.reading.tracebacks import end_of
 from orchestration.expressions import Json
 
 # https://docs.aws.amazon.com/sagemaker/latest/dg/logging-cloudwatch.html
@@ -24,10 +25,8 @@ LOG_GROUPS: Final[Mapping[str, tuple[str, str, str]]] = {
 
 MOST_STREAMS: Final = 4
 """A job has a stream for each host; the first few tell what went wrong with most."""
-MOST_LINES: Final = 20
-"""The lines shown of a stream, more where a traceback is longer."""
-_READ_LINES: Final = 200
-_TRACEBACK: Final = "Traceback (most recent call last):"
+_READ_LINES: Final = 500
+"""After the script's traceback come the launcher's and the toolkit's repetition of both."""
 
 
 def last_lines(poll: Request, send: Callable[[Request], Json]) -> Iterator[str]:
@@ -58,12 +57,6 @@ def last_lines(poll: Request, send: Callable[[Request], Json]) -> Iterator[str]:
             yield f"{name} has logged nothing"
             return
         yield f"the log of {name} ({group}) cannot be read: {error}"
-
-
-def end_of(lines: list[str]) -> list[str]:
-    """Return the last lines, from the last traceback on where that begins earlier."""
-    traceback = next((at for at in range(len(lines))[::-1] if _TRACEBACK in lines[at]), len(lines))
-    return lines[min(traceback, max(0, len(lines) - MOST_LINES)) :]
 
 
 def _list(response: Json, key: str) -> list[Any]:

@@ -10,7 +10,8 @@ from botocore.exceptions import ClientError
 
 from orchestration.execution.clients import send
 from orchestration.execution.effects import Request
-from orchestration.execution.reading.job_logs import end_of, last_lines
+from orchestration.execution.reading.job_logs import last_lines
+from orchestration.execution.reading.tracebacks import end_of
 from orchestration.execution.sending import native, service_error
 from orchestration.expressions import Json
 from orchestration.local.run.keeping import serving

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestration.errors import ExpressionError, PipelineError, Problem
+from orchestration.execution.reading.tracebacks import end_of
 from orchestration.expressions import Json, evaluate
 from orchestration.expressions.evaluate import Values, run_token
 from orchestration.local.run.keeping import keep, logged
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
 
 _OUTPUTS: Final = "outputs.json"
-_LOG_LINES: Final = 20
 _TIME_SCALE: Final = 0.001
 
 OnInputs = Callable[[Alone, tuple[GivenInput, ...]], None]
@@ -228,7 +228,7 @@ def _below(path: Path, folder: str) -> str:
 
 def _last(lines: tuple[str, ...], log: str) -> tuple[str, ...]:
     """Return the last lines of the job that failed; of a model that did, those of its server."""
-    return lines or tuple(log.splitlines()[-_LOG_LINES:])
+    return lines or tuple(end_of(log.splitlines()))
 
 
 def _command(came: RunReport) -> Iterator[str]:

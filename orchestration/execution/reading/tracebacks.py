@@ -1,0 +1,112 @@
+"""The end of a log: the traceback of the script that failed, and the last lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+MOST_LINES: Final = 20
+"""The lines shown of a log, besides a traceback that ends earlier."""
+_TRACEBACK: Final = "Traceback (most recent call last):"
+_CHAINED: Final = ("The above exception was the direct cause", "During handling of the above")
+# What torchrun raises when a process of the script has failed; it says nothing of the reason.
+_LAUNCHER: Final = re.compile(
+    r'/torchrun"|torch/distributed/(run|launch)\.py"|torch/distributed/launcher/|ChildFailedError'
+)
+_FIRST: Final = "Root Cause (first observed failure):"
+_RANK: Final = re.compile(r"^ +rank +: (\d+)", re.MULTILINE)
+# The toolkit quotes the standard error of the script that failed, its traceback included:
+# sagemaker_training/errors.py, 5.1.4.
+_QUOTE_BEGINS: Final = 'ErrorMessage "'
+_QUOTE_ENDS: Final = "Command "
+
+
+def end_of(lines: Sequence[str]) -> list[str]:
+    """Return the script's last traceback and the last lines, without what only repeats it.
+
+    The traceback of the launcher is left out, and so is the toolkit's quote if the lines hold
+    what it quotes.
+    """
+    tracebacks = _tracebacks(lines)
+    launcher = {at for each in tracebacks if _is_launcher(lines, each) for at in each[:-1]}
+    quoted = _quoted(lines)
+    scripts = [
+        each for each in tracebacks if not _is_launcher(lines, each) and each[0] not in quoted
+    ]
+    hidden = launcher | (quoted if scripts else set())
+    shown = [at for at in range(len(lines)) if at not in hidden]
+    last = shown[-MOST_LINES:]
+    if not scripts:
+        return [lines[at] for at in last]
+    failed = _with_causes(lines, _of_root_cause(lines, scripts))
+    if failed[0] in last:
+        return [lines[at] for at in last]
+    rest = [at for at in last if at > failed[-1]]
+    between = sum(failed[-1] < at < rest[0] for at in shown) if rest else 0
+    elided = [f"… ({between} lines)"] if between else []
+    return [*(lines[at] for at in failed), *elided, *(lines[at] for at in rest)]
+
+
+def _tracebacks(lines: Sequence[str]) -> list[list[int]]:
+    """Return the lines' numbers of each traceback, its exception included."""
+    return [_traceback(lines, at) for at in range(len(lines)) if _TRACEBACK in lines[at]]
+
+
+def _traceback(lines: Sequence[str], at: int) -> list[int]:
+    """Return the numbers of a traceback's lines, without those of other ranks in between."""
+    prefix, _, _ = lines[at].partition(_TRACEBACK)
+    found, ended = [at], False
+    for number in range(at + 1, len(lines)):
+        if not lines[number].startswith(prefix):
+            continue
+        text = lines[number].removeprefix(prefix)
+        if ended and not text[:1].isspace():
+            break
+        found.append(number)
+        # The exception is the first line that is not indented; its message may go on in lines
+        # that are.
+        ended = ended or not text[:1].isspace()
+    return found
+
+
+def _is_launcher(lines: Sequence[str], traceback: Sequence[int]) -> bool:
+    return any(_LAUNCHER.search(lines[at]) for at in traceback)
+
+
+def _quoted(lines: Sequence[str]) -> set[int]:
+    """Return the numbers of the lines in which the toolkit quotes the script's standard error."""
+    quoted: set[int] = set()
+    inside = False
+    for number, line in enumerate(lines):
+        if line.startswith(_QUOTE_BEGINS):
+            inside = not line.rstrip().endswith('"')
+        elif line.startswith(_QUOTE_ENDS):
+            inside = False
+        if inside:
+            quoted.add(number)
+    return quoted
+
+
+def _of_root_cause(
+    lines: Sequence[str], tracebacks: Sequence[Sequence[int]]
+) -> Sequence[Sequence[int]]:
+    """Return the tracebacks of the rank that torchrun saw failing first, if it tells one.
+
+    The other ranks of the host fail because that one is gone.
+    """
+    summary = "\n".join(lines).rpartition(_FIRST)[2]
+    rank = _RANK.search(summary)
+    own = [each for each in tracebacks if rank and f"[rank{rank[1]}]:" in lines[each[0]]]
+    return own or tracebacks
+
+
+def _with_causes(lines: Sequence[str], tracebacks: Sequence[Sequence[int]]) -> list[int]:
+    """Return the lines of the last traceback, from the first that it was chained to."""
+    first = last = tracebacks[-1]
+    for earlier in reversed(tracebacks[:-1]):
+        between = range(earlier[-1] + 1, first[0])
+        if not any(text in lines[at] for at in between for text in _CHAINED):
+            break
+        first = earlier
+    return [*range(first[0], last[0]), *last]
