@@ -55,6 +55,11 @@ DIFFERENCES: Final = (
     ),
     Difference(
         "V2",
+        "HyperParameters.sagemaker_mpi_num_of_processes_per_host",
+        "a number, also where the distribution has its text, which the SDK sends as text",
+    ),
+    Difference(
+        "V2",
         "InputDataConfig[code]",
         "with network isolation: the same archive, as a channel; it is a file also where the job's "
         "data comes through pipes, of which the toolkit could not read it",

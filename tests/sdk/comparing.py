@@ -180,6 +180,14 @@ def _enabled_as_text(pair: Pair) -> None:
             theirs[name] = "true"
 
 
+def _processes_as_text(pair: Pair) -> None:
+    theirs, ours = _hyperparameters(pair)
+    name = "sagemaker_mpi_num_of_processes_per_host"
+    if theirs.get(name, "").startswith('"'):
+        assert theirs[name] == f'"{ours[name]}"'
+        theirs[name] = ours[name]
+
+
 def _empty(pair: Pair) -> None:
     pair.theirs = _without_empty(pair.theirs)
     pair.ours = _without_empty(pair.ours)
@@ -204,6 +212,7 @@ LISTED: dict[str, Callable[[Pair], None]] = {
     "HyperParameters.sagemaker_submit_directory": _archive,
     "HyperParameters.mp_parameters": _parallelism,
     "HyperParameters.sagemaker_*_enabled": _enabled_as_text,
+    "HyperParameters.sagemaker_mpi_num_of_processes_per_host": _processes_as_text,
     "InputDataConfig[code]": _isolated_code,
     "OutputDataConfig.S3OutputPath": _output,
     "DebugHookConfig.S3OutputPath": _hook_place,

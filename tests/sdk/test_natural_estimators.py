@@ -124,16 +124,33 @@ def test_smddp_beside_torchrun_is_told_which_one_starts(sdk: Sdk) -> None:
     assert "container starts torchrun" in refused["estimator.distribution"]
 
 
-@pytest.mark.parametrize("method", ["hyperparameters", "_prepare_for_training"])
-def test_a_subclass_that_changes_the_request_is_refused(sdk: Sdk, method: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("hyperparameters", "_prepare_for_training", "_pytorch_distribution_configuration"),
+        *("_stage_user_code_in_s3", "get_vpc_config", "training_image_uri", "_framework_name"),
+    ],
+)
+def test_a_subclass_that_may_change_the_request_is_refused(sdk: Sdk, name: str) -> None:
     kind = sdk.names["PyTorch"]
-    mine = type("Mine", (kind,), {method: lambda self, *given: None})
-    assert f"Mine.{method}()" in _refused(sdk.made(mine))["estimator"]
+    inherited = getattr(kind, name)
+    mine = type("Mine", (kind,), {name: inherited})
+    called = "()" if callable(inherited) else ""
+    assert f"Mine.{name}{called} replaces" in _refused(sdk.made(mine))["estimator"]
 
 
-def test_a_subclass_that_only_fits_otherwise_is_converted(sdk: Sdk) -> None:
-    mine = type("Mine", (sdk.names["PyTorch"],), {"report": lambda self: None})
+@pytest.mark.parametrize("name", ["report", "fit", "deploy", "create_model", "logs", "__init__"])
+def test_a_subclass_that_changes_nothing_of_the_request_is_converted(sdk: Sdk, name: str) -> None:
+    kind = sdk.names["PyTorch"]
+    mine = type("Mine", (kind,), {name: getattr(kind, name, lambda self: None)})
     assert sdk.left(sdk.made(mine), S3) == {}
+
+
+def test_the_number_of_processes_is_given_as_text(sdk: Sdk) -> None:
+    mpi = {"enabled": True, "processes_per_host": "8"}
+    assert sdk.left(sdk.made(distribution={"mpi": mpi}), S3) == {}
+    refused = _refused(sdk.made(distribution={"mpi": {**mpi, "processes_per_host": "many"}}))
+    assert list(refused) == ["estimator.distribution.mpi.processes_per_host"]
 
 
 def test_a_reserved_hyperparameter_is_named(sdk: Sdk) -> None:

@@ -64,13 +64,15 @@ OF_FIELDS: Final = {
     "volume_kms_key": "volume_kms_key",
 }
 """The estimator's attributes, by the fields that they become."""
-SHAPING: Final = (
-    "hyperparameters",
-    "_prepare_for_training",
-    "_stage_user_code_in_s3",
-    "get_vpc_config",
+HARMLESS: Final = frozenset(
+    [
+        *("fit", "logs", "latest_job_debugger_artifacts_path", "rule_job_summary"),
+        *("latest_job_tensorboard_artifacts_path", "latest_job_profiler_artifacts_path"),
+        *("attach", "deploy", "register", "create_model", "compile_model", "transformer"),
+        *("model_data", "delete_endpoint", "_abc_impl"),
+    ]
 )
-"""Methods that shape what ``fit()`` sends, and that a conversion does not call."""
+"""Names of the SDK's classes that a user's class may define: they shape no request of ``fit()``."""
 SILENT: Final = frozenset(
     [
         # The session, and what fit() leaves behind.
@@ -136,16 +138,25 @@ def output_path(estimator: Any) -> str | None:
 
 
 def _overrides(estimator: Any, findings: Findings) -> None:
-    for kind in type(estimator).__mro__:
-        if kind.__module__.partition(".")[0] in ("sagemaker", "builtins"):
+    """Report what a user's class replaces of the SDK's, but for what shapes no request."""
+    kinds = type(estimator).__mro__
+    sdk = {name for kind in kinds if _is_sdk(kind) for name in vars(kind)}
+    for kind in kinds:
+        if _is_sdk(kind):
             continue
-        for name in SHAPING:
-            if name in vars(kind):
+        for name in sorted(vars(kind).keys() & sdk - HARMLESS):
+            if not name.startswith("__"):
+                called = "()" if callable(vars(kind)[name]) else ""
                 findings.add(
                     "",
-                    f"{kind.__name__}.{name}() changes what fit() sends, and is not called here; "
-                    "set what it adds on an estimator of the SDK's own class",
+                    f"{kind.__name__}.{name}{called} replaces the SDK's own and can change what "
+                    "fit() sends, which is not read here; set what it adds on an estimator of the "
+                    "SDK's own class",
                 )
+
+
+def _is_sdk(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == "sagemaker"
 
 
 def _local_mode(estimator: Any, findings: Findings) -> bool:
@@ -154,8 +165,8 @@ def _local_mode(estimator: Any, findings: Findings) -> bool:
     if local or getattr(estimator.sagemaker_session, "local_mode", False) is True:
         findings.add(
             "instance_type" if local else "sagemaker_session",
-            "is the SDK's local mode; give an instance type (orchestrate run --local runs a "
-            "pipeline on this machine)",
+            "is the SDK's local mode; give an instance type (orchestrate run runs a pipeline "
+            "on this machine)",
         )
     files = [
         (name, value)

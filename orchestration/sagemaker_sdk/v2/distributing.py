@@ -54,8 +54,12 @@ class Distributed:
 
 def distributed(estimator: Any, has_source: bool, findings: Findings) -> Distributed:
     """Read the strategy and the hyperparameters of an estimator."""
-    strategy = strategy_of(estimator, findings) or NoStrategy()
+    read = strategy_of(estimator, findings)
+    strategy = read or NoStrategy()
     own, extra = hyperparameters.split(_given(estimator, findings), encoded=has_source)
+    if read is None and _distribution(estimator):
+        # It was refused, and the SDK may not be able to read it either.
+        return Distributed(strategy, own, extra)
     wanted = _sent_by_sdk(estimator, findings)
     sent = as_json(_sent_by_us(estimator, strategy))
     for name in sent.keys() - wanted.keys():
@@ -73,8 +77,8 @@ def distributed(estimator: Any, has_source: bool, findings: Findings) -> Distrib
 
 
 def _as_text(ours: str, theirs: str) -> bool:
-    """Return whether the SDK sends true as text, as it was given."""
-    return ours == "true" and theirs.lower() == '"true"'
+    """Return whether the SDK sends true or a number as text, as it was given."""
+    return bool(json.loads(theirs.lower()) == ours)
 
 
 def strategy_of(estimator: Any, findings: Findings) -> Strategy | None:
@@ -119,6 +123,10 @@ def _distribution(estimator: Any) -> dict[str, Any]:
         for name, (kind, key) in _MXNET.items():
             if name in estimator._hyperparameters:
                 distribution.setdefault(kind, {})[key] = estimator._hyperparameters[name]
+    processes = _mapping(distribution.get("mpi")).get("processes_per_host")
+    if isinstance(processes, str) and processes.isascii() and processes.isdigit():
+        # The SDK takes a number's text, and the toolkit reads it as the number.
+        distribution["mpi"] = {**distribution["mpi"], "processes_per_host": int(processes)}
     return distribution
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from orchestration.sagemaker_sdk import channels, sources
 from orchestration.sagemaker_sdk.defaults import configured_tags
 from orchestration.sagemaker_sdk.findings import Findings, refuse_variables
-from orchestration.sagemaker_sdk.v2 import attributes, distributing
+from orchestration.sagemaker_sdk.v2 import attributes, distributing, shapes
 from orchestration.sagemaker_sdk.v2.containers import container
 from orchestration.sagemaker_sdk.v2.observability import observed
 from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
@@ -58,6 +58,7 @@ def from_estimator(
     readable = attributes.checked(estimator, findings)
     if refuse_variables(findings, {"inputs": inputs}) or not readable:
         findings.end()
+    estimator = shapes.shaped(estimator, findings)
     source = _source(estimator, code, include, findings)
     seen = observed(estimator, attributes.output_path(estimator), findings)
     hyperparameters = distributing.distributed(estimator, source is not None, findings)
@@ -247,6 +248,9 @@ def _named(entries: Any, key: str, value: str, path: str, findings: Findings) ->
 
 def _experiment(config: Mapping[str, str] | None, findings: Findings) -> Experiment | None:
     if not config:
+        return None
+    if not isinstance(config, Mapping):
+        findings.add("experiment_config", f"expected a mapping, got {config!r:.80}")
         return None
     for key in config.keys() - _EXPERIMENT.keys():
         findings.add(f"experiment_config.{key}", "is not a field of an experiment's configuration")

@@ -6,7 +6,7 @@ November 2026.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -110,7 +110,8 @@ def _hook(estimator: Any, region: str, findings: Findings) -> Any:
 def _parameter_server(estimator: Any) -> bool:
     if getattr(estimator, "_framework_name", None) != "tensorflow":
         return False
-    return bool((estimator.distribution.get("parameter_server") or {}).get("enabled", False))
+    server = (estimator.distribution or {}).get("parameter_server")
+    return isinstance(server, Mapping) and bool(server.get("enabled", False))
 
 
 def _distributed_with_checkpoints(estimator: Any) -> bool:

@@ -79,7 +79,7 @@ def _check(trainer: Any, inputs: Any, findings: Findings) -> bool:
     if getattr(trainer.training_mode, "name", None) != "SAGEMAKER_TRAINING_JOB":
         findings.add(
             "training_mode",
-            "is the SDK's local mode; orchestrate run --local runs a pipeline on this machine",
+            "is the SDK's local mode; orchestrate run runs a pipeline on this machine",
         )
     for field in type(trainer).model_fields:
         value = setting(trainer, field)
