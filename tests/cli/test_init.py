@@ -24,6 +24,7 @@ from packaging.utils import canonicalize_name
 from orchestration import Pipeline
 from orchestration.cli import run_file
 from orchestration.cli.commands import running
+from orchestration.cli.commands.beginning.installing import installed
 from orchestration.cli.commands.beginning.starting import TEMPLATES, Template
 from orchestration.local.run.toolkits_needed import toolkits_needed
 from orchestration.local.sagemaker.hosts.toolkits import PYTORCH
@@ -92,7 +93,25 @@ def test_json_names_what_was_written(orchestrate: Command, tmp_path: Path) -> No
     assert {"mine.yaml", "run.yaml", *TEMPLATES["tuning"].scripts} <= {*told["files"]}
     assert all((folder / name).is_file() for name in told["files"])
     assert (told["warnings"], told["pipeline"]) == ([], "mine.yaml")
-    assert told["next"].startswith(f"cd {folder} && ")
+    # All of its requirements are here.
+    assert told["next"] == f"cd {folder} && orchestrate run"
+
+
+@pytest.mark.parametrize(
+    ("requirements", "there"),
+    [
+        (["sagemaker-orchestration[demo,local]>=0.1.0", "numpy"], True),
+        (["sagemaker-orchestration", "no-such-distribution"], False),
+        (["no-such-distribution[aws]>=1"], False),
+        # Its extra brings what is not installed here.
+        (["sagemaker-orchestration[docs]", "moto[all]"], False),
+        (["-r more.txt"], False),
+    ],
+)
+def test_what_is_installed_need_not_be_installed_again(
+    requirements: list[str], there: bool
+) -> None:
+    assert installed(requirements) == there
 
 
 def test_json_holds_the_warnings_of_the_lock_file(

@@ -70,6 +70,7 @@ class Reader:
         if "|" in words or any(word.startswith("$(") for word in words):
             raise NotRun("needs a shell")
         programs: dict[str, Callable[[list[str]], tuple[int, str]]] = {
+            ".": self._activate,
             "aws": self._aws,
             "cd": self._cd,
             "change": self._change,
@@ -100,6 +101,11 @@ class Reader:
     def environment(self) -> dict[str, str]:
         """The environment of a reader whose account is the embedded one."""
         return {**self.aws.environment(), "PATH": _with_scripts(os.environ["PATH"])}
+
+    def _activate(self, words: list[str]) -> tuple[int, str]:
+        """Do nothing: the reader's programs are those of an environment already."""
+        assert words == [".venv/bin/activate"]
+        return 0, ""
 
     def _cd(self, words: list[str]) -> tuple[int, str]:
         self.folder /= words[0]

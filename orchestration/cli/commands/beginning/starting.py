@@ -19,6 +19,7 @@ from typing import Final
 import typer
 
 from orchestration import __version__
+from orchestration.cli.commands.beginning.installing import installed
 from orchestration.cli.commands.rendering import lock, warn
 from orchestration.cli.output import document, say
 from orchestration.cli.run_file import NAME as RUN_FILE
@@ -32,6 +33,7 @@ _EXTRAS: Final = "airflow,aws,demo,local"
 """For the commands of the Makefile; `demo` has the toolkits that start training scripts."""
 _XGBOOST: Final = ('xgboost-cpu; sys_platform != "darwin"', 'xgboost; sys_platform == "darwin"')
 """XGBoost without CUDA, which has no wheels for macOS; there the other one has no CUDA either."""
+_REQUIREMENTS: Final = "requirements.txt"
 _SCAFFOLD: Final[Mapping[str, str]] = {
     "Makefile": "Makefile",
     "README.md": "README.md",
@@ -191,7 +193,9 @@ def _files(directory: Path) -> list[str]:
 
 
 def _following(directory: Path) -> str:
-    return f"cd {directory} && pip install -r requirements.txt && orchestrate run"
+    needed = (directory / _REQUIREMENTS).read_text("utf-8").splitlines()
+    install = "" if installed(needed) else f"pip install -r {_REQUIREMENTS} && "
+    return f"cd {directory} && {install}orchestrate run"
 
 
 def _chosen(template: str) -> Template:
@@ -246,7 +250,7 @@ def _surround(template: Template, directory: Path, name: str) -> None:
         path.write_text(re.sub(r"@([A-Z]+)@", lambda match: values[match[1]], text), "utf-8")
     (directory / RUN_FILE).write_text(_run_file(template, name), "utf-8")
     needed = [f"sagemaker-orchestration[{_EXTRAS}]>={__version__}", *template.packages]
-    (directory / "requirements.txt").write_text("\n".join((*needed, "")), "utf-8")
+    (directory / _REQUIREMENTS).write_text("\n".join((*needed, "")), "utf-8")
 
 
 def _run_file(template: Template, name: str) -> str:
