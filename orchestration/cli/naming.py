@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 import re
@@ -19,6 +20,7 @@ from orchestration.errors import PipelineError, near
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
 
+_IN_FILE = re.compile(r"(?P<file>.+\.py)(:(?P<attribute>[A-Za-z_]\w*))?")
 _ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
@@ -87,6 +89,10 @@ class Named:
 def named(text: str) -> Named:
     """Find the pipeline that a user named; a usage error if there is none."""
     path = Path(text)
+    in_file = _IN_FILE.fullmatch(text)
+    if in_file is not None and Path(in_file["file"]).is_file():
+        hint = of_file(Path(in_file["file"]), in_file["attribute"])
+        raise _usage(f"{text} is a Python file; name the pipeline in it as {hint}")
     is_file = path.suffix in (".yaml", ".yml") or os.sep in text or path.exists()
     if not is_file and _ATTRIBUTE.fullmatch(text):
         return Named(text, None)
@@ -97,6 +103,34 @@ def named(text: str) -> Named:
     except OSError as error:
         raise _usage(f"can't read {text}: {error.strerror}{_nearby(path)}") from error
     return Named(text, path)
+
+
+def of_file(path: Path, attribute: str | None = None) -> str:
+    """Return how a command names a pipeline of a Python file, which is not run for that."""
+    place, here = path.resolve(), Path.cwd().resolve()
+    # Modules are found from the working directory.
+    below = place.relative_to(here) if place.is_relative_to(here) else Path(place.name)
+    module = ".".join(below.with_suffix("").parts)
+    names = [attribute] if attribute is not None else _pipelines(path)
+    forms = " or ".join(f"{module}:{name}" for name in names)
+    return f"MODULE:ATTRIBUTE, here {forms}" if forms else "MODULE:ATTRIBUTE"
+
+
+def _pipelines(path: Path) -> list[str]:
+    """Return the names that a file gives to what ``Pipeline(…)`` returns."""
+    try:
+        tree = ast.parse(path.read_text("utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return []
+    return [
+        target.id
+        for each in tree.body
+        if isinstance(each, ast.Assign | ast.AnnAssign) and isinstance(each.value, ast.Call)
+        if isinstance(each.value.func, ast.Name | ast.Attribute)
+        if ast.unparse(each.value.func).rpartition(".")[2] == "Pipeline"
+        for target in (each.targets if isinstance(each, ast.Assign) else [each.target])
+        if isinstance(target, ast.Name)
+    ]
 
 
 class Known(NamedTuple):

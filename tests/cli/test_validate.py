@@ -148,6 +148,11 @@ def test_a_pipeline_can_be_an_attribute_of_a_module(orchestrate: Command, module
         ("copying_pipeline:pipelin", "has no 'pipelin'; did you mean 'pipeline'?"),
         ("copying_pipeline:number", "is a int, not a Pipeline"),
         ("copying_pipeline", "is neither a YAML file nor module:attribute"),
+        (
+            "./copying_pipeline.py:pipeline",
+            "is a Python file; name the pipeline in it as MODULE:ATTRIBUTE, here "
+            "copying_pipeline:pipeline",
+        ),
     ],
 )
 def test_a_pipeline_that_is_not_there_is_a_usage_error(
@@ -156,6 +161,15 @@ def test_a_pipeline_that_is_not_there_is_a_usage_error(
     said = orchestrate("validate", name)
     assert said.status == 2
     assert message in said.err
+
+
+@pytest.mark.parametrize("command", ["lock", "graph", "run"])
+def test_a_python_file_is_answered_with_the_name_of_its_pipeline(
+    orchestrate: Command, modules: Path, command: str
+) -> None:
+    said = orchestrate(command, "copying_pipeline.py")
+    assert said.status == 2
+    assert "as MODULE:ATTRIBUTE, here copying_pipeline:pipeline" in said.err
 
 
 def test_mistakes_in_a_module_are_told_without_a_traceback(
@@ -232,7 +246,8 @@ def test_a_dag_file_is_run_as_airflow_runs_it(orchestrate: Command, tmp_path: Pa
     for problem in (
         "parameters.bucket: a scheduled run can't ask for it",
         "ZeroDivisionError: division by zero",
-        "expected a DAG file, got one without a DAG",
+        "expected a DAG file, got one without a DAG; a pipeline in Python is validated as "
+        "MODULE:ATTRIBUTE",
         "No such file",
     ):
         assert problem in said.err

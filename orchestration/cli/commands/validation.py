@@ -7,13 +7,14 @@ import runpy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import typer
 
 from orchestration.cli.commands.rendering import BACKENDS, Backend, rendered, warnings_of
-from orchestration.cli.naming import Named, named
+from orchestration.cli.naming import Named, named, of_file
 from orchestration.cli.output import FAILED, USAGE, document, note, problem_data, require, say
 from orchestration.cli.values import parameters as parse
 from orchestration.errors import OrchestrationError, Problem
@@ -140,7 +141,11 @@ def _of_dag_file(text: str) -> Verdict:
     except Exception as error:  # somebody's own code
         return Verdict(text, (Problem("", f"{type(error).__name__}: {error}"),))
     if not any(isinstance(value, DAG) for value in values.values()):
-        return Verdict(text, (Problem("", "expected a DAG file, got one without a DAG"),))
+        message = (
+            "expected a DAG file, got one without a DAG; a pipeline in Python is validated as "
+            + of_file(Path(text))
+        )
+        return Verdict(text, (Problem("", message),))
     return Verdict(text, ())
 
 
