@@ -1,4 +1,4 @@
-"""Whether the packages of a `requirements.txt` are there already."""
+"""A look at which packages of a `requirements.txt` are there already."""
 
 from __future__ import annotations
 
