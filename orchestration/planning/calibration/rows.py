@@ -20,6 +20,7 @@ from orchestration.planning.model.configuration import (
     Attention,
     Configuration,
     ConfigurationError,
+    Dropout,
     Kernels,
     Machine,
     Offload,
@@ -38,7 +39,7 @@ COLUMNS = (
     "precision", "optimizer", "tp", "sequence_parallel", "pp", "vpp",
     "cp", "ep", "dp", "zero_stage", "shard_degree", "cpu_offload", "global_batch_seqs",
     "micro_batch_seqs", "grad_accum", "act_ckpt", "flash_attn", "compile", "norm_kernel",
-    "unpacking", "routing",
+    "unpacking", "routing", "dropout", "adapter_dropout",
     "tflops_per_gpu",
     "tflops_kind", "tokens_s_per_gpu", "step_time_s", "mfu_pct", "hfu_pct", "mem_gib_per_gpu",
     "mem_kind", "oom", "noise", "notes",
@@ -104,12 +105,15 @@ def configuration(row: Row) -> Configuration:
         kernels=kernels_of(framework, _kernels(row)),
         fused_norms=row["norm_kernel"] == "fused",
         trainable=trainable(row, shape),
+        adapter_dropout=spellings.flag(row["adapter_dropout"]) is True,
         frozen_bits=spellings.frozen_bits(row["precision"]),
         consecutive_experts=row["routing"] == "consecutive",
         separate_unpacking=row["unpacking"] == "operators",
         optimizer=spellings.optimizer(row["optimizer"]),
         **engine_settings(framework, zero=zero, precision=precision),
     )
+    if row["dropout"]:
+        result = replace(result, dropout=_dropout(row["dropout"].lower()))
     return _recomputing(result) if row["act_ckpt"].lower() == "unknown" else result
 
 
@@ -210,6 +214,12 @@ def _recompute(row: Row) -> tuple[Recompute, float]:
 def _kernels(row: Row) -> Kernels:
     cell = row["compile"].lower()
     return "compiled" if spellings.flag(cell) or "compile" in cell else "eager"
+
+
+def _dropout(word: str) -> Dropout:
+    if word not in ("none", "hidden", "all"):
+        raise ConfigurationError(f"dropout: expected none, hidden or all, got {word!r}")
+    return word  # type: ignore[return-value]  # one of these
 
 
 def _offload(row: Row) -> Offload:

@@ -46,19 +46,20 @@ def _kept(c: Configuration, s: Sizes, everything: float) -> float:
 
 def _outside(c: Configuration, s: Sizes) -> float:
     """Inputs of norms and of the products after them, which tensor parallelism does not split."""
-    inputs = 2 * (c.element_bytes + _operand(c)) * s.hidden
-    masks = 2 * s.hidden if c.dropout else 0
+    parts = s.attentions + 1
+    inputs = parts * (c.element_bytes + _operand(c)) * s.hidden
+    masks = parts * s.hidden if c.dropout != "none" else 0
     # Norms written as single operators keep intermediate results (LitGPT's Llama 2: 6 of the
     # 43 bytes per column and token of a layer).
     single = c.kernels == "eager" and s.rotary and not c.fused_norms
-    eager = 6 * s.hidden if single else 0
+    eager = 3 * parts * s.hidden if single else 0
     routed = _operand(c) * s.routed * s.hidden * s.sparse
     return (inputs + masks + eager) / (c.tensor if c.sequence_parallel else 1) + routed
 
 
 def _inside(c: Configuration, s: Sizes) -> float:
     """Queries, keys, values, attention's output, and the inside of the feed-forward network."""
-    attention = c.element_bytes * (s.query + s.keys_and_values + s.output)
+    attention = c.element_bytes * (s.query + s.keys_and_values + s.output) * s.attentions
     results = (2 if s.gated else 1) * c.element_bytes
     if s.gated and c.kernels == "eager":
         results += c.element_bytes
@@ -76,5 +77,6 @@ def _operand(c: Configuration) -> int:
 def _scores(c: Configuration, s: Sizes) -> float:
     """Attention scores after softmax and after dropout, and the mask of dropout."""
     if c.attention != "unfused":
-        return 4 * s.heads / c.tensor
-    return (5 if c.dropout else 2) * s.heads * c.sequence / c.context / c.tensor
+        return 4 * s.heads * s.attentions / c.tensor
+    each = 5 if c.dropout == "all" else 2
+    return each * s.heads * s.attentions * c.sequence / c.context / c.tensor

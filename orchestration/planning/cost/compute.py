@@ -30,6 +30,11 @@ _ADAPTERS: Final = (50.0, 57.0)
 """Further kernels with adapters: of PEFT's LoRA on five to seven projections 40 to 58, and 45 to
 69 (traced as above)."""
 
+_ADAPTED: Final = {False: ((2.0, 12.0), (10.0, 8.0)), True: ((14.0, 12.0), (22.0, 8.0))}
+"""Bytes per element of an adapted matrix's input and of its output that PEFT's LoRA moves, forward
+and backward: with adapters in 16 bits, and with those in 32, to which the input is cast, and back
+for the products (``forward`` of ``Linear`` in ``tuners/lora/layer.py``; a test counts them)."""
+
 _UNPACKING: Final = 13.0
 """Kernels that unpack one matrix operator by operator."""
 
@@ -55,6 +60,7 @@ class LayerTime:
     attention_forward: float
     attention_backward: float
     elementwise_forward: float
+    elementwise_backward: float
 
     @property
     def forward(self) -> float:
@@ -64,7 +70,7 @@ class LayerTime:
     @property
     def backward(self) -> float:
         """Seconds of the backward pass without recomputation."""
-        return self.matmul_backward + self.attention_backward + 2 * self.elementwise_forward
+        return self.matmul_backward + self.attention_backward + self.elementwise_backward
 
 
 def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTime:
@@ -87,15 +93,20 @@ def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTi
         forward += f1
         backward += b1
     if c.trainable is not None:
-        backward /= 2  # frozen matrices have no gradients
+        # Frozen matrices have no gradients; those of adapters are products like any other's.
+        adapters = 2 * tokens * c.trainable / s.layers / t / r.matmul_16
+        forward, backward = forward + adapters, backward / 2 + 2 * adapters
     unpacked = _unpacking_time(c, s, r)
     forward, backward = forward + unpacked, backward + (0 if c.separate_unpacking else unpacked)
     attention_forward, attention_backward = attention_time(c, s, tokens, r)
     factor = k.elementwise_eager if c.kernels == "eager" else k.elementwise_fused
     moved = elementwise_bytes(c, s) * factor * c.element_bytes / 2 + cast_bytes(c, s, k)
+    with_adapters = adapter_bytes(c, s)
+    first, second = moved + with_adapters[0], 2 * moved + with_adapters[1]
     return LayerTime(
-        forward, backward, attention_forward, attention_backward, moved * tokens / r.memory
-    )
+        forward, backward, attention_forward, attention_backward,
+        first * tokens / r.memory, second * tokens / r.memory,
+    )  # fmt: skip
 
 
 def head_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> float:
@@ -117,9 +128,10 @@ def attention_time(c: Configuration, s: Sizes, tokens: float, r: Rates) -> tuple
     # The matrix units need heads whose width is a multiple of 8.
     rate = min(r.attention, r.vector) if s.head_width % 8 else r.attention
     seconds = s.scores * tokens / c.tensor / rate
-    moved = tokens * c.sequence * s.heads / c.tensor * c.element_bytes / 2 / r.memory
+    moved = tokens * c.sequence * s.heads * s.attentions / c.tensor
+    moved *= c.element_bytes / 2 / r.memory
     # Both products and softmax read and write scores; so does dropout, which has a mask too.
-    each = 13.0 if c.dropout else 8.0
+    each = 13.0 if c.dropout == "all" else 8.0
     forward, backward = each, 1.6 * each
     if c.separate_masking:
         # Cloning, and filling by a mask of one byte; backward, a copy of the gradient is filled.
@@ -136,16 +148,17 @@ def elementwise_bytes(c: Configuration, s: Sizes) -> float:
     """
     eager = c.kernels == "eager"
     norm = 4 if not eager or c.fused_norms else 36 if s.rotary else 12
-    residual = 7 if c.dropout else 6
+    # Fused dropout adds a mask; an operator of its own reads and writes besides.
+    residual = 6 + ((5 if eager else 1) if c.dropout != "none" else 0)
     split = c.tensor if c.sequence_parallel else 1
     position = (s.query + s.keys) * (22 if eager else 4) if s.rotary else 0
     active = (s.ffn + s.routed * s.expert_ffn) * ((10 if eager else 6) if s.gated else 4)
     layout = 4 * (s.query + 2 * s.keys)
     dispatch = 12 * s.routed * s.hidden
     return (
-        2 * (norm + residual) * s.hidden / split
+        (s.attentions + 1) * (norm + residual) * s.hidden / split
         + dispatch
-        + (position + active + layout) / c.tensor
+        + (s.attentions * (position + layout) + active) / c.tensor
     )
 
 
@@ -155,6 +168,28 @@ def cast_bytes(c: Configuration, s: Sizes, k: Coefficients) -> float:
         return 0.0
     routed = s.routed * (s.hidden + s.expert_ffn)
     return k.cast_bytes * (2 * s.hidden + (s.output + s.ffn) / c.tensor + routed)
+
+
+def adapter_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
+    """Return the bytes per token that the adapters of a layer move: forward, backward.
+
+    All projections of Llama's layer have one. Adapters beside weights of few bits are in fp32, and
+    others in the weights' precision. Dropout reads and writes the input, and writes a mask.
+    """
+    if c.trainable is None:
+        return 0.0, 0.0
+    gate = 2 if s.gated else 1
+    inputs = (3 + gate * bool(s.ffn)) * s.hidden + (s.output + s.ffn) / c.tensor
+    networks = (gate * s.ffn) / c.tensor + (s.hidden if s.ffn else 0)
+    outputs = (s.query + s.keys_and_values) / c.tensor + s.hidden + networks
+    wide = bool(c.frozen_bits)
+    dropped = (9.0 if wide else 5.0) if c.adapter_dropout else 0.0
+    forward, backward = (
+        (each_input + dropped) * inputs + each_output * outputs
+        for each_input, each_output in _ADAPTED[wide]
+    )
+    scale = s.scale * c.element_bytes / 2
+    return forward * scale, backward * scale
 
 
 def product_time(

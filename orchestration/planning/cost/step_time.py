@@ -76,19 +76,21 @@ def step_time(c: Configuration, s: Sizes, k: Coefficients) -> StepTime:
     layers = s.layers / c.pipeline
     again = _recomputed(c, layer, c.recompute) * layers
     head = head_time(c, s, r, k)
-    exchange = (
-        tensor_time(c, s, links) + context_time(c, s, links, layer) + expert_time(c, s, links)
-    )
-    tensor = exchange * layers
+    exchange = tensor_time(c, s, links) + expert_time(c, s, links)
+    ring = context_time(c, s, links, layer)
+    tensor = (exchange + ring) * layers
+    ring *= layer.attention_forward / (layer.attention_forward + layer.attention_backward)
+    sent = (exchange / 3 + ring) * layers  # in the forward pass
     launches = layers * (4 if again else 3) * k.layer_overhead_us * 1e-6
     launches += layers * s.sparse * k.expert_layer_ms * 1e-3
     forward, backward = layer.forward * layers, layer.backward * layers
     first, second = launch_times(c, s, k)
-    waiting = max(0.0, first * layers - forward)
-    launches += waiting + max(0.0, second * layers - backward - again)
+    # The host runs ahead of what the device computes and of what it waits for from others.
+    waiting = max(0.0, first * layers - forward - sent)
+    launches += waiting + max(0.0, second * layers - backward - again - (tensor - sent))
     summing = accumulation_time(c, s, r)
     stage = forward + backward + again + tensor + launches + summing
-    ahead = forward + waiting + tensor / 3
+    ahead = forward + waiting + sent
     m = c.micro_batches
     return StepTime(
         forward=m * forward,

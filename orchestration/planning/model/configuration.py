@@ -41,6 +41,10 @@ Loss = Literal["eager", "copied", "plain", "fused", "chunked"]
 of 16 bits beside three arrays in fp32 (copied), stays in 16 bits (plain), computes in place
 (fused), or processes them in chunks and never holds all (Liger)."""
 
+Dropout = Literal["none", "hidden", "all"]
+"""Dropout in training: none, of what attention and feed-forward networks add, or of attention's
+weights too."""
+
 Offload = Literal["none", "optimizer", "all"]
 """Contents of the host's memory: nothing, the optimizer and its states, or parameters too."""
 
@@ -120,7 +124,7 @@ class Configuration:
     fused_norms: bool = False
     """Norms are one kernel each, whatever `kernels` says of the rest."""
     loss: Loss = "eager"
-    dropout: bool = False
+    dropout: Dropout = "none"
     overlap_data: bool = True
     """Reduce gradients, and gather weights, while the device computes."""
     overlap_tensor: bool = False
@@ -129,6 +133,8 @@ class Configuration:
     """Bytes of a gradient while it is reduced; 0: what `precision` implies."""
     trainable: int | None = None
     """Number of trained parameters, those of an adapter (LoRA); ``None``: all parameters."""
+    adapter_dropout: bool = False
+    """Adapters drop a part of their input."""
     frozen_bits: float = 0.0
     """Bits per parameter of the layers' frozen matrices, with their scales (QLoRA: about 4.5); 0:
     those of `precision`."""

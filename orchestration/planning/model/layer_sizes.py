@@ -29,6 +29,8 @@ class Sizes:
     """Inner width of that network."""
     scale: float
     """Operations of the model's matrices over those of `layers` layers with these widths."""
+    attentions: float
+    """Attentions in a layer: 1.5 on average, where decoders also attend to encoders."""
     scores_causal: float
     """Operations on scores and values, per token and layer, without masked pairs."""
     scores: float
@@ -76,6 +78,7 @@ def sizes(m: ModelShape, sequence: int) -> Sizes:
         up=gate * ffn + router,
         ffn=ffn,
         scale=real / (layers * plain),
+        attentions=(m.layers * m.attentions + m.encoder_layers) / layers,
         scores_causal=m.attention_flops_per_token(sequence, causal=True) / layers,
         scores=m.attention_flops_per_token(sequence, causal=False) / layers,
         rotary=m.rotary,

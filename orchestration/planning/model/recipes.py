@@ -8,7 +8,13 @@ from functools import cache
 from types import MappingProxyType
 from typing import Literal, TypedDict
 
-from orchestration.planning.model.configuration import Attention, Kernels, Loss, Precision
+from orchestration.planning.model.configuration import (
+    Attention,
+    Dropout,
+    Kernels,
+    Loss,
+    Precision,
+)
 
 Engine = Literal[
     "pytorch fsdp", "torchtitan", "composer", "hf trainer", "litgpt", "deepspeed",
@@ -30,7 +36,7 @@ class Recipe:
     """It probably uses that kernel from 2023 on, unless a table says otherwise."""
     kernels: Kernels = "eager"
     loss: Loss = "eager"
-    dropout: bool = False
+    dropout: Dropout = "none"
     overlap_data: bool = True
     overlap_sharded: bool = True
     """`overlap_data` for FSDP."""
@@ -119,11 +125,11 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         source="Liger's fused kernels; current attention kernels",
     ),
     "megatron-lm": Recipe(
-        kernels="fused", dropout=True, overlap_data=False, gradient_bytes=4, flash_likely=False,
+        kernels="fused", dropout="all", overlap_data=False, gradient_bytes=4, flash_likely=False,
         source="2021: fused softmax, GeLU and dropout; gradients reduced after the backward pass",
     ),
     "megatron-deepspeed": Recipe(
-        kernels="fused", dropout=True, overlap_data=False, deepspeed=True, flash_likely=False,
+        kernels="fused", dropout="all", overlap_data=False, deepspeed=True, flash_likely=False,
         source="as Megatron-LM of 2021",
     ),
     "nemo": Recipe(
@@ -137,7 +143,7 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         flash="flash3", kernels="fused", overlap_tensor=True, source="as NeMo",
     ),
     "gpt-neox": Recipe(
-        kernels="fused", dropout=True, overlap_data=False, deepspeed=True, flash_likely=False,
+        kernels="fused", dropout="all", overlap_data=False, deepspeed=True, flash_likely=False,
         source="Megatron-DeepSpeed's kernels and engine",
     ),
     "neuronx": Recipe(
@@ -155,7 +161,7 @@ class EngineSettings(TypedDict):
     """Settings of a configuration that follow from its engine."""
 
     loss: Loss
-    dropout: bool
+    dropout: Dropout
     overlap_data: bool
     overlap_tensor: bool
     gradient_bytes: int

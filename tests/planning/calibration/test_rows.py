@@ -8,6 +8,7 @@ from orchestration.planning.calibration.evaluate import score_rows
 from orchestration.planning.calibration.rows import COLUMNS, complete
 from orchestration.planning.calibration.scores import Scored
 from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.model.layer_sizes import sizes
 from tests.planning.calibration.example_rows import GOOD
 
 
@@ -133,3 +134,21 @@ def test_a_measured_network_and_the_hosts_processors_are_columns() -> None:
     assert measured.time_s > usual.time_s
     offloaded = {"cpu_offload": "optimizer", "vcpus_per_node": "48"}
     assert predicted(**offloaded).time_s > predicted(**offloaded | {"vcpus_per_node": "192"}).time_s
+
+
+def test_dropout_is_a_column_and_else_what_the_framework_does() -> None:
+    plain, hidden, every = (
+        predicted(dropout=word, flash_attn="0").time_s for word in ("", "hidden", "all")
+    )
+    assert plain < hidden < every
+    megatron = {"framework": "megatron-lm", "date": "2021-01-01", "flash_attn": "0"}
+    assert predicted(**megatron).setting == predicted(**megatron, dropout="all").setting
+    _, refused = score_rows([{**GOOD, "dropout": "some"}])
+    assert "expected none, hidden or all" in refused["good"]
+
+
+def test_a_decoder_behind_an_encoder_attends_twice() -> None:
+    cells = {"arch": "bart", "gated_mlp": "0", "flash_attn": "0"}
+    row = predicted(**cells)
+    assert isinstance(row.setting, Configuration)
+    assert sizes(row.setting.model, row.sequence).attentions == 1.5

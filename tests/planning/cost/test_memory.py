@@ -22,7 +22,7 @@ BILLION = 1e9
 def megatron(**changes: object) -> Configuration:
     """Return the setting of the paper on selective recomputation: dropout, attention not fused."""
     usual = {
-        "attention": "unfused", "kernels": "fused", "dropout": True, "precision": "fp16",
+        "attention": "unfused", "kernels": "fused", "dropout": "all", "precision": "fp16",
         "sequence": 2048, "zero": 0, "machine": machine(64),
     }  # fmt: skip
     return setting(GPT, **(usual | changes))
