@@ -1,4 +1,4 @@
-"""What it takes to assume the roles that single requests are sent as."""
+"""Permissions to assume the roles that single requests are sent as."""
 
 from __future__ import annotations
 

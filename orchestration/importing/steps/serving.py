@@ -9,7 +9,7 @@ _CONTAINER: Final = {"Image": "image", "Environment": "environment"}
 _PLACES: Final = {("S3Prefix", "None"): False, ("S3Object", "Gzip"): True}
 """True where data is one archive, by its type and compression."""
 _SOURCE: Final = ("S3Uri", "S3DataType", "CompressionType")
-"""What a stage says of a model's data: no accepted licence, hub or version."""
+"""Fields of a model's data that a stage says; it says no accepted license, hub or version."""
 _VARIANT: Final = {
     "InstanceType": "instance_type",
     "InitialInstanceCount": "instance_count",
