@@ -20,7 +20,7 @@ CREATES: Final = ("sagemaker", "CreateEndpoint")
 CONFIGURES: Final = ("sagemaker", "CreateEndpointConfig")
 _CONFIG: Final = "EndpointConfigName"
 _DIMENSION: Final = "sagemaker:variant:DesiredInstanceCount"
-"""What is scaled in instances, which cost; copies of inference components are on those."""
+"""The scaling of instances, which cost; copies of inference components are on those."""
 _ENDS: Final = ("Min", "Max")
 _MIB_A_GIB: Final = 1024.0
 

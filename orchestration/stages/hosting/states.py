@@ -37,7 +37,7 @@ class ComponentStates:
     name: Text
     """The component's name."""
     restored: tuple[str, ...] = ()
-    """What a failed check puts back, by the names of outputs."""
+    """The parts that a failed check puts back, by the names of outputs."""
 
     def look(self, after: tuple[str, ...]) -> Call:
         """Wait until nothing changes the component, and say what it serves before an update.
