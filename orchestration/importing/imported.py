@@ -49,8 +49,9 @@ def differences(theirs: Any, ours: Any, path: str = "") -> Iterator[Note]:
         for index, (one, other) in enumerate(zip(theirs, ours, strict=True)):
             yield from differences(one, other, f"{path}[{index}]")
     elif theirs != ours:
-        told = f"is {_said(theirs)!r}, and {_said(ours)!r} in the pipeline's request"
-        yield Note(path, told)
+        own = _said(ours)
+        known = "what only a run knows" if isinstance(own, Expression) else repr(own)
+        yield Note(path, f"is {_said(theirs)!r}, and {known} in the pipeline's request")
 
 
 def _said(value: Any) -> Any:

@@ -39,7 +39,8 @@ def line(definition: Mapping[str, Json], workflow: Workflow, known: Known) -> Li
     unknown = [loop.name for loop in loops if loop.name not in expected]
     most = counted(definition, workflow, weights=TRANSITIONS)
     polls = counted(definition, workflow).most_polls
-    once = counted(definition, workflow, weights=TRANSITIONS, elements=expected).once
+    usual = counted(definition, workflow, weights=TRANSITIONS, elements=expected)
+    once = usual.once - sum(usual.pages.values())
     return Line(
         stage=WHOLE,
         what=_WHAT,
@@ -47,6 +48,6 @@ def line(definition: Mapping[str, Json], workflow: Workflow, known: Known) -> Li
         expected=None if unknown else once / _THOUSAND,
         most=most.total(polls) / _THOUSAND,
         lacks=f"how many elements {', '.join(unknown)} will have" if unknown else "",
-        notes=("expected with each job polled once",),
+        notes=("expected with each job polled once, and each listing of one page",),
         minor=True,
     )

@@ -25,7 +25,6 @@ from orchestration.stages.endpoints.making import Made
 from orchestration.stages.endpoints.pruning import Pruning
 from orchestration.stages.endpoints.states import States
 from orchestration.stages.endpoints.trials import Trying
-from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.hosting import combining
 from orchestration.stages.hosting.components import InferenceComponent
 from orchestration.stages.hosting.fields import Asynchronous
@@ -90,18 +89,17 @@ class Deployment(DeploymentFields):
         yield from code.problems(self)
         yield from code.combined(self)
         yield from combining.problems(self)
-        if self.update is not None:
-            component = self.inference_component
-            bounds = (self.instance_count, None) if component is None else component.bounds
-            of: Literal["instances", "copies"] = "copies" if component else "instances"
-            for problem in self.update.problems(bounds[0], self.update_s, of, bounds[1]):
-                yield replace(problem, field=f"update.{problem.field}")
-            if self.update.keep is not None and isinstance(self.endpoint_name, Expression):
-                yield Problem(
-                    "update.keep",
-                    "endpoints whose names only a run knows share their models' names, and one's "
-                    "could be deleted for another; write the endpoint_name out",
-                )
+        component = self.inference_component
+        bounds = (self.instance_count, None) if component is None else component.bounds
+        of: Literal["instances", "copies"] = "copies" if component else "instances"
+        for problem in self.update.problems(bounds[0], self.update_s, of, bounds[1]):
+            yield problem.within("update")
+        if self.update.keep is not None and isinstance(self.endpoint_name, Expression):
+            yield Problem(
+                "update.keep",
+                "endpoints whose names only a run knows share their models' names, and one's "
+                "could be deleted for another; write the endpoint_name out",
+            )
         try:
             self.lower(context)
         except PipelineError as error:
@@ -112,7 +110,7 @@ class Deployment(DeploymentFields):
     @override
     def warnings(self) -> Iterator[Problem]:
         update = self.update
-        if update is not None and update.traffic != "all_at_once" and update.alarms is None:
+        if update.traffic != "all_at_once" and update.alarms is None:
             yield Problem("update.alarms", "nothing is watched, so nothing rolls the update back")
         yield from code.unencrypted(self)
         yield from code.unanswered(self)
@@ -128,7 +126,7 @@ class Deployment(DeploymentFields):
         steps = list(self._before(made, states, watch))
         in_service = states.in_service()
         steps += [
-            Applying(made, watch).choice(() if self.update is None else (steps[-1].name,)),
+            Applying(made, watch).choice((steps[-1].name,)),
             states.settled(),
             in_service,
             states.verified()
@@ -146,10 +144,10 @@ class Deployment(DeploymentFields):
             scaling = Scaling(made, self.autoscaling)
             steps += scaling.steps((steps[-1].name,))
             permissions += scaling.permissions
-        if self.update is not None and self.update.trial is not None and self.update.trial.after:
+        if self.update.trial is not None and self.update.trial.after:
             check = Checking(made, self.update.trial.cases, CheckedEndpoint(made))
             steps += check.steps((steps[-1].name,))
-        if context.tags and self.update is not None:
+        if context.tags:
             steps.append(states.tagged((steps[-1].name,)))
         if self.smoke_test is not None:
             if self.asynchronous is None:
@@ -160,14 +158,14 @@ class Deployment(DeploymentFields):
                 steps += queued.steps((steps[-1].name,))
                 permissions += queued.permissions
             values["answer"] = Result(steps[-1].name, "answer")
-        if self.update is not None and self.update.keep is not None:
+        if self.update.keep is not None:
             alarms = () if self.update.alarms is None else self.update.alarms.made
             steps += Pruning(made, self.update.keep, alarms).steps((steps[-1].name,))
         return Fragment(steps=tuple(steps), outputs=values, permissions=permissions)
 
     def _hosted(self, made: Made, watch: Watch | None, component: InferenceComponent) -> Fragment:
         """Return the deployment to an inference component."""
-        own = Hosted(made, component, self.update or EndpointUpdate(), watch)
+        own = Hosted(made, component, self.update, watch)
         steps = list(own.steps())
         values: dict[str, Tree] = {
             "endpoint_name": made.endpoint,
@@ -194,10 +192,6 @@ class Deployment(DeploymentFields):
 
     def _before(self, made: Made, states: States, watch: Watch | None) -> tuple[Step, ...]:
         """Return the steps before the endpoint is created or updated."""
-        config = made.config()
-        if self.update is None:
-            found = made.found(())
-            return *found, made.model(_last([*found])), config, states.look((config.name,))
         steps: list[Step] = list(() if watch is None else watch.usable())
         steps += self.update.possible(f"{self.name}.parts", self.instance_count, _last(steps))
         steps += made.found(_last(steps))
@@ -210,16 +204,16 @@ class Deployment(DeploymentFields):
             steps.append(states.look(_last(steps)))
             steps += variants.found(made, _last(steps))
         steps += variants.required(made, _last(steps))
-        steps += [made.model((steps[-1].name,)), config]
+        steps += [made.model(_last(steps)), made.config()]
         if self.update.trial:
-            steps.append(Trying(made, self.update.trial.cases).choice((config.name,)))
+            steps.append(Trying(made, self.update.trial.cases).choice(_last(steps)))
         if watch is not None:
             for call in watch.made():
                 steps.append(replace(call, after=_last(steps)))
         return tuple(steps)
 
     def _watch(self, made: Made) -> Watch | None:
-        if self.update is None or self.update.alarms is None:
+        if self.update.alarms is None:
             return None
         dimensions: dict[str, Tree] = {
             "EndpointName": made.endpoint,

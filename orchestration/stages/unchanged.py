@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -135,7 +135,14 @@ def _ends(steps: tuple[Step, ...]) -> tuple[str, ...]:
     return tuple(step.name for step in steps if step.name not in read)
 
 
-def paged(name: str, uri: Text, *, most: int = MOST_PAGES, after: tuple[str, ...] = ()) -> Call:
+def paged(
+    name: str,
+    uri: Text,
+    *,
+    most: int = MOST_PAGES,
+    told: Collection[str] = ("fingerprint", "count", "bytes", "more"),
+    after: tuple[str, ...] = (),
+) -> Call:
     """Return the listing of all objects below a URI: their fingerprint, number and bytes."""
     objects = Result(name, "objects")
     fingerprint = apply(Function.FINGERPRINT, Result(name, "fingerprint"), objects)
@@ -145,7 +152,8 @@ def paged(name: str, uri: Text, *, most: int = MOST_PAGES, after: tuple[str, ...
         "bytes": total(name, "bytes", apply(Function.SUM, objects, "Size")),
         "more": Fold(start=False, then=Result(name, "truncated")),
     }
-    return pages(listing(name, uri, texts=("Key", "ETag"), after=after), most, folds)
+    kept = {output: fold for output, fold in folds.items() if output in told}
+    return pages(listing(name, uri, texts=("Key", "ETag"), after=after), most, kept)
 
 
 def _countable(name: str, listed: str, source: Source) -> Require:

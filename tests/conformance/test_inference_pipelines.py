@@ -83,7 +83,7 @@ SEQUENCE: dict[str, Any] = {
 }
 ASKED = {"request": [3, 4]}
 MACHINE = {"instance_type": "ml.m5.large"}
-DEPLOY = {"kind": "deployment", **SEQUENCE, **MACHINE, "smoke_test": ASKED, "update": {}}
+DEPLOY = {"kind": "deployment", **SEQUENCE, **MACHINE, "smoke_test": ASKED}
 SCORE = {
     "kind": "batch_transform",
     **SEQUENCE,

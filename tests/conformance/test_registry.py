@@ -155,7 +155,6 @@ DEPLOY: dict[str, Any] = {
     "package_group": "prices",
     "endpoint_name": "prices",
     "instance_type": "ml.m5.large",
-    "update": {},
     "smoke_test": {"request": {"rooms": 3, "square_metres": 70}},
 }
 

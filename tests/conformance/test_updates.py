@@ -82,7 +82,7 @@ class Shop:
     def deploy(
         self,
         model: str,
-        update: dict[str, Any],
+        update: dict[str, Any] | None,
         run_id: str | None = None,
         machines: int | None = None,
         **more: Any,
@@ -504,14 +504,22 @@ def test_a_further_attempt_still_knows_what_served_before(shop: Shop) -> None:
     assert shop.describe()["EndpointConfigName"] == before
 
 
-def test_code_beside_the_model_serves_it(shop: Shop, tmp_path: Path) -> None:
+CHANGES = {"CreateModel", "CreateEndpointConfig", "CreateEndpoint", "UpdateEndpoint"}
+
+
+def test_code_beside_the_model_serves_it_and_the_same_again_changes_nothing(
+    shop: Shop, tmp_path: Path
+) -> None:
     (tmp_path / "inference.py").write_text(CODE)
     shop.aws.client("s3").put_object(Bucket="models", Key=f"{shop.name}-bare/name", Body=b"bare")
     source = Source.at(tmp_path, "inference.py").model_dump(exclude_defaults=True)
     framework = {"name": "pytorch", "version": "2.6", "processor": "cpu"}
-    report = shop.deploy(f"{shop.name}-bare", {"baking_s": 0}, source=source, framework=framework)
+    bare: dict[str, Any] = {"source": source, "framework": framework}
+    report, again = (shop.deploy(f"{shop.name}-bare", None, **bare) for _ in range(2))
     assert (report.state, report.cause) == ("succeeded", None)
     assert shop.ask() == "bare"
+    assert (again.state, again.outputs) == ("succeeded", report.outputs)
+    assert not CHANGES & {call.operation for call in again.calls if call.error_code is None}
 
 
 def test_instances_follow_the_load_and_requests_are_captured(shop: Shop) -> None:
@@ -527,7 +535,7 @@ def test_instances_follow_the_load_and_requests_are_captured(shop: Shop) -> None
         "tags": {"team": "shop"},
         "data_capture": {"uri": f"s3://models/captured-{shop.on}"},
     }
-    report = shop.deploy("one", {"baking_s": 0}, **hosting)
+    report = shop.deploy("one", None, **hosting)
     assert (report.state, report.cause) == ("succeeded", None)
     scaling = shop.aws.client("application-autoscaling")
     resource = f"endpoint/{shop.name}/variant/main"
@@ -544,7 +552,7 @@ def test_instances_follow_the_load_and_requests_are_captured(shop: Shop) -> None
         DesiredWeightsAndCapacities=[{"VariantName": "main", "DesiredInstanceCount": 7}],
     )
     hosting["tags"] = {"team": "store", "stage": "live"}
-    assert shop.deploy("two", {"baking_s": 0}, **hosting).state == "succeeded"
+    assert shop.deploy("two", None, **hosting).state == "succeeded"
     assert shop.ask() == "two"
     tags = {t["Key"]: t["Value"] for t in shop.client.list_tags(ResourceArn=endpoint)["Tags"]}
     assert {"by": "hand", "team": "store", "stage": "live"}.items() <= tags.items()

@@ -160,10 +160,10 @@ def test_a_model_its_configuration_and_its_endpoint_are_a_deployment() -> None:
     assert imported.description["role"] == ROLE
     assert stages["use"]["request"]["Payload"] == {"name": {"ref": "serve.endpoint_name"}}
     assert told(imported) == {
-        "Steps[1]": "is made by serve, under a name of each run's own",
-        "Steps[2]": "is made by serve, under a name of each run's own",
+        "Steps[1]": "is made by serve, under a name that follows from its content",
+        "Steps[2]": "is made by serve, under a name that follows from its content",
         "Steps[2].Arguments.ProductionVariants[0].VariantName": (
-            "is 'AllTraffic', and 'main' in the pipeline's request"
+            "is 'AllTraffic', and what only a run knows in the pipeline's request"
         ),
         "Steps[3]": (
             "serve updates an endpoint of that name where there is one, once nothing changes it"

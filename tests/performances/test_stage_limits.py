@@ -120,7 +120,9 @@ def test_an_endpoint_that_is_late_is_left_as_it_is() -> None:
     steps = of_stage("deploy", timeout_s=100).lower().graph.steps
     served: dict[str, Json] = {"EndpointStatus": "InService", "EndpointConfigName": "old"}
     aws = edge(
+        ListObjectsV2={},
         CreateEndpointConfig={},
+        DescribeScalableTargets={},
         UpdateEndpoint={},
         DescribeEndpoint=[served, served, {**served, "EndpointStatus": "Updating"}],
     )
@@ -130,7 +132,8 @@ def test_an_endpoint_that_is_late_is_left_as_it_is() -> None:
         "TimedOut",
         "DescribeEndpoint deploy.settled did not end within the 100 s of stage deploy",
     )
-    changes = [operation for operation in aws.operations if operation != "DescribeEndpoint"]
+    asked = ("DescribeEndpoint", "ListObjectsV2", "DescribeScalableTargets")
+    changes = [operation for operation in aws.operations if operation not in asked]
     assert changes == ["CreateModel", "CreateEndpointConfig", "UpdateEndpoint"]
     assert aws.now == 100
 

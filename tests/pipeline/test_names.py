@@ -35,7 +35,12 @@ def names(pipeline_name: str, stage_name: str) -> dict[str, set[str]]:
         reader("g", "f"),
     ]
     workflow = pipeline(*stages, name=pipeline_name).lower()
-    known: dict[str, dict[str, Json]] = {"f.create": {"file_system_id": "fs-0123456789abcdef0"}}
+    known: dict[str, dict[str, Json]] = {
+        "f.create": {"file_system_id": "fs-0123456789abcdef0"},
+        "e.each": {"items": [{"checkpoint": "s3://b/epoch-1/", "metric": 1}]},
+        "d.fingerprint": {"fingerprint": "f"},
+        "d.look": {"variant": "main"},
+    }
     element: Json = {"Prefix": "checkpoints/epoch-1/"}
     env = Values(known, {}, run_token="0123456789ab", current=element, number=99)
     found: dict[str, set[str]] = {}

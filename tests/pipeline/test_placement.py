@@ -136,7 +136,7 @@ def test_a_file_system_staged_after_a_reader_of_another_that_is_read_later_nests
 def test_a_miss_that_fails_stops_what_follows_without_a_branch() -> None:
     assert placed(job("t"), evaluation("e", "t", "fail"), deployment("d", "e")) == ["t", "e", "d"]
     graph = pipeline(job("t"), evaluation("e", "t", "fail"), deployment("d", "e")).lower().graph
-    assert "e.gate" in upstream(graph)["d.model"]
+    assert "e.gate" in upstream(graph)["d.fingerprint"]
 
 
 def test_a_miss_that_stops_puts_what_follows_into_a_branch() -> None:

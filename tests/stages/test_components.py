@@ -195,7 +195,6 @@ def test_a_component_gets_the_tags_that_it_lacks_and_quotas_are_told() -> None:
             "extra_request.UpdateEndpoint",
             "an endpoint of components is never updated; remove it",
         ),
-        ({"update": None}, "update", "is needed with inference_component; give update: {}"),
         ({"endpoint_name": None}, "endpoint_name", "is needed: the endpoint that has room"),
         ({"instance_count": 9}, "instance_count", "expected 1 to 8, the managed_instances, got 9"),
         ({"serverless": {}, "instance_type": None}, "serverless", "a component is on instances"),

@@ -95,6 +95,11 @@ def calls(stage: Deployment) -> dict[str, Call]:
             "the alarms look at 120 s, and the model is watched for 60 s; give at least 120",
         ),
         (
+            {"baking_s": 600},
+            "baking_s",
+            "nothing is watched where all traffic moves at once without alarms; remove it",
+        ),
+        (
             {"alarms": {}},
             "alarms",
             "expected named alarms, errors_percent or latency_ms",
@@ -201,6 +206,18 @@ def test_an_update_says_how_traffic_moves(update: dict[str, Any], policy: dict[s
     assert request["DeploymentConfig"] == policy
 
 
+@pytest.mark.parametrize("update", [{}, {"keep": 3}, {"baking_s": 0, "trial": [{"request": 1}]}])
+def test_an_update_all_at_once_that_nothing_watches_does_not_wait(update: dict[str, Any]) -> None:
+    assert problems(update=update, timeout_s=60) == {}
+    request = calls(deployment(update=update))["deploy.update"].operation.request
+    assert "DeploymentConfig" not in request
+
+
+def test_an_update_is_never_none() -> None:
+    with pytest.raises(ValidationError, match="update"):
+        deployment(update=None)
+
+
 def test_alarms_are_made_for_the_new_configuration_and_roll_the_update_back() -> None:
     alarms = {"named": ["orders"], "errors_percent": 1, "latency_ms": 250, "statistic": "p99"}
     steps = calls(deployment(update={"alarms": alarms}))
@@ -231,7 +248,7 @@ def test_every_request_of_an_update_is_well_formed() -> None:
 
 
 def name_of(**fields: Any) -> Any:
-    return calls(deployment(update={}, **fields))["deploy.model"].operation.request["ModelName"]
+    return calls(deployment(**fields))["deploy.model"].operation.request["ModelName"]
 
 
 def test_names_follow_from_what_is_deployed() -> None:

@@ -50,7 +50,7 @@ def test_captured_data_is_kept_as_text_where_it_is() -> None:
     assert "application/json" in made["CaptureContentTypeHeader"]["JsonContentTypes"]
 
 
-@pytest.mark.parametrize("update", [None, {"alarms": {"latency_ms": 5}}])
+@pytest.mark.parametrize("update", [{}, {"alarms": {"latency_ms": 5}}])
 def test_scaling_follows_the_load_and_an_update_keeps_its_instances(update: Any) -> None:
     steps = calls(deployment(autoscaling={**SCALED, "min_instances": 2}, update=update))
     bounds = steps["deploy.scaling"].operation.request
@@ -235,11 +235,10 @@ def test_a_key_that_does_not_encrypt_local_storage_is_a_warning() -> None:
 
 
 def test_tags_of_ones_own_are_put_on_an_endpoint_that_exists() -> None:
-    steps = calls(deployment(update={}, tags={"team": "shop"}))
+    steps = calls(deployment(tags={"team": "shop"}))
     tagged: Any = steps["deploy.tagged"].operation.request
     assert tagged["Tags"] == [{"Key": "team", "Value": "shop"}]
-    assert "deploy.tagged" not in calls(deployment(update={}))
-    assert "deploy.tagged" not in calls(deployment(tags={"team": "shop"}))
+    assert "deploy.tagged" not in calls(deployment())
 
 
 POOLS: dict[str, Any] = {"fallbacks": ["ml.m5.xlarge", "ml.c5.xlarge"], "capacity_timeout_s": 900}

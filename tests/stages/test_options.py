@@ -146,7 +146,7 @@ def test_each_request_of_a_deployment_takes_fields_of_its_own() -> None:
         "CreateModel": {"EnableNetworkIsolation": True},
         "CreateEndpointConfig": {"KmsKeyId": {"parameter": "team"}},
         "CreateEndpoint": {"DeploymentConfig": {"AutoRollbackConfiguration": {}}},
-        "UpdateEndpoint": {"RetainAllVariantProperties": True},
+        "UpdateEndpoint": {"RetainDeploymentConfig": True},
     }
     sent = requests("deploy", extra_request=extra)
     plain = requests("deploy")

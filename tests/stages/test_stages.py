@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
 from orchestration import PipelineError
-from orchestration.expressions import Join, Run, evaluate, join, parameter, run_id
+from orchestration.expressions import Join, Json, Run, evaluate, join, parameter, run_id
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import Call, ForEach, Guarded, Require, Workflow, all_steps
 from tests.pipeline.building import (
@@ -237,8 +238,21 @@ def test_a_deployment_fails_unless_its_own_configuration_serves() -> None:
 def test_an_endpoint_outlives_the_run() -> None:
     stages = [job("t"), evaluation("e", "t", None), deployment("d", "e")]
     workflow = lowered(*stages)
-    assert request(workflow, "d.create")["EndpointName"] == "pipeline-d"
-    assert request(workflow, "d.config")["EndpointConfigName"] == "pipeline-d-0123456789ab"
+    looked: dict[str, dict[str, Json]] = {
+        "d.fingerprint": {"fingerprint": "f"},
+        "d.look": {"variant": "main"},
+        "e.each": dict(ENV.results["evaluate.each"]),
+    }
+    [create] = [s for s in all_steps(workflow.graph) if s.name == "d.create"]
+    assert isinstance(create, Call)
+    names = [
+        (request["EndpointName"], request["EndpointConfigName"])
+        for token in ("0123456789ab", "ba9876543210")
+        for values in [replace(ENV, results={**ENV.results, **looked}, run_token=token)]
+        for request in [cast(Any, evaluate(create.operation.request, values))]
+    ]
+    assert names[0] == names[1]
+    assert names[0][0] == "pipeline-d"
 
 
 def test_extra_fields_are_added_checked_and_never_override() -> None:

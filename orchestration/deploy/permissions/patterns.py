@@ -42,7 +42,7 @@ class Known:
     items: Tree = None
     """The list that the enclosing loop goes over."""
     steps: Mapping[str, Step] = field(default_factory=dict)
-    """Steps by name: for policies of jobs all, since those read what other jobs wrote."""
+    """Steps by name: what one gives, others read."""
     sagemaker: str = ANY
     """The beginning of the ARNs of SageMaker's resources in the account."""
     missing: set[str] = field(default_factory=set)
@@ -51,15 +51,6 @@ class Known:
     def inside(self, items: Tree) -> Known:
         """Return the knowledge inside a loop over a list."""
         return replace(self, items=items)
-
-
-def telling(graph: Graph) -> dict[str, Step]:
-    """Return the steps that give ARNs of which requests tell the name, and choices between them."""
-    return {
-        step.name: step
-        for step in all_steps(graph)
-        if isinstance(step, Choose) or (isinstance(step, Call) and step.operation.name in _TELLING)
-    }
 
 
 def listings(graph: Graph) -> dict[str, Tree]:

@@ -25,7 +25,7 @@ from orchestration.deploy.permissions.operations import (
     USED_BY_ROLES,
 )
 from orchestration.deploy.permissions.overlapping import overlaps
-from orchestration.deploy.permissions.patterns import ANY, Known, iam, listings, pattern, telling
+from orchestration.deploy.permissions.patterns import ANY, Known, iam, listings, pattern
 from orchestration.deploy.permissions.requests import calls, keys, roles
 from orchestration.deploy.permissions.statements import Condition, Grant, Statement, document
 from orchestration.errors import Problem, UnsupportedError
@@ -34,6 +34,7 @@ from orchestration.graph import (
     Operation,
     Permission,
     Workflow,
+    all_steps,
 )
 
 Runs: TypeAlias = Sequence[Mapping[str, Json]]
@@ -136,7 +137,7 @@ def _statements(
     known = Known(
         parameters=parameters,
         listings=listings(workflow.graph),
-        steps=telling(workflow.graph),
+        steps={step.name: step for step in all_steps(workflow.graph)},
         sagemaker="arn:{partition}:sagemaker:{region}:{account}".format_map(place),
         missing=missing,
     )

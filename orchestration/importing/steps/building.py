@@ -262,8 +262,9 @@ def _call_notes(steps: Iterable[Step], calls: Mapping[str, str]) -> Iterator[Not
         elif step.parts:
             text = "updates an endpoint of that name where there is one, once nothing changes it"
             yield Note(step.path, f"{step.stage} {text}")
+        own = "of each run's own" if step.kind == "Transform" else "that follows from its content"
         for part in () if step.stage in calls else step.parts:
-            yield Note(part.path, f"is made by {step.stage}, under a name of each run's own")
+            yield Note(part.path, f"is made by {step.stage}, under a name {own}")
 
 
 def _requests(workflow: Workflow) -> dict[tuple[str, str], Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from orchestration.errors import PipelineError, Problem
 from orchestration.refs import Ref, join
 from orchestration.stages import Stage
 from orchestration.stages.deployment import Deployment
+from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.evaluation.stage import CheckpointEvaluation
 from orchestration.stages.processing.stage import ProcessingJob
 from orchestration.stages.serving.transform import BatchTransform
@@ -137,7 +138,7 @@ _AROUND: Final = {
     "vpc": None,
     "threshold": None,
     "champion": None,
-    "update": None,
+    "update": EndpointUpdate(),
     "autoscaling": None,
     "data_capture": None,
 }

@@ -19,7 +19,7 @@ from orchestration.graph import (
     Step,
 )
 from orchestration.refs import Expression
-from orchestration.stages.endpoints import sharing, variants
+from orchestration.stages.endpoints import variants
 from orchestration.stages.endpoints.alarms import Watch
 from orchestration.stages.endpoints.making import Made
 from orchestration.stages.serving.model import EXISTS, QUOTA
@@ -87,10 +87,10 @@ class Applying:
         stage = self.made.stage
         steps: list[Step] = []
         request = self._request()
-        if stage.update is not None and stage.serverless is None and sharing.guarded(stage):
+        if stage.update.is_guarded:
             alarms = [] if self.watch is None else self.watch.names
             request["DeploymentConfig"] = stage.update.request(alarms, stage.update_s)
-        if stage.serverless is None and (stage.update or stage.autoscaling):
+        if stage.serverless is None:
             # Instances that autoscaling has added since serve on.
             request |= variants.retaining(self.made, Result(f"{stage.name}.scaled", "targets"))
             asked = scaled(self.made, f"{stage.name}.scaled", f"{stage.name}.serving")

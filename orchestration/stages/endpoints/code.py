@@ -58,9 +58,7 @@ def combined(stage: DeploymentFields) -> Iterator[Problem]:
     for name, reason in _NOT_SERVERLESS.items():
         if getattr(stage, name):
             yield Problem(name, f"a serverless endpoint {reason}; remove it")
-    update = stage.update
-    if update is not None and (update.traffic != "all_at_once" or update.alarms is not None):
-        field = "traffic" if update.alarms is None else "alarms"
+    for field in stage.update.guards:
         reason = "a serverless endpoint changes over all at once, and nothing watches it"
         yield Problem(f"update.{field}", f"{reason}; remove it")
 
@@ -76,7 +74,7 @@ def _fallen_back(stage: DeploymentFields) -> Iterator[Problem]:
 
 def _judged(stage: DeploymentFields) -> Iterator[Problem]:
     """Yield what keeps a script from judging answers."""
-    trial = None if stage.update is None else stage.update.trial
+    trial = stage.update.trial
     if stage.judge is None:
         if trial is not None and trial.job is not None:
             yield Problem("update.trial.job", "nothing runs in it; give the stage a judge")
@@ -104,7 +102,7 @@ def _queued(stage: DeploymentFields) -> Iterator[Problem]:
             message = "only an asynchronous endpoint can wait without instances; change it"
             yield Problem(f"autoscaling.{name}", message)
         return
-    if stage.update is not None and stage.update.trial is not None and stage.update.trial.after:
+    if stage.update.trial is not None and stage.update.trial.after:
         answers = "an asynchronous endpoint answers into S3; use smoke_test"
         yield Problem("update.trial.after", answers)
 

@@ -121,7 +121,7 @@ class DeploymentFields(SequenceFields):
     """Variables of the model's container."""
     smoke_test: SmokeTest | None = None
     """A request that the endpoint must answer; by default none is sent."""
-    update: EndpointUpdate | None = None
+    update: EndpointUpdate = EndpointUpdate()
     """The way traffic moves to the new model; by default all at once, with nothing to watch it."""
     variant: VariantName | None = None
     """With ``variants``: the name of the one that the new model goes to."""

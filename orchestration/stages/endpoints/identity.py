@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from orchestration.expressions import Function, Result, Tree, apply, join
 from orchestration.graph import Call, Operation, Output
@@ -13,13 +13,17 @@ from orchestration.refs import Expression
 from orchestration.stages.unchanged import paged
 from orchestration.stages.values import Text
 
-_NAMES = frozenset(["ModelName", "EndpointConfigName", "Tags"])
+_MOST_PAGES: Final = 100
+"""Pages of a listing of a model's files, 500 on each: what is polled shares an execution's events
+with them."""
+_NAMES: Final = frozenset(["ModelName", "EndpointConfigName", "Tags"])
 
 
 def fingerprint(name: str, data: Text, *, is_archive: bool) -> tuple[Call, Result]:
     """Return the call that looks at a model's files, and what it tells them from others by."""
     if not is_archive:
-        return paged(name, data), Result(name, "fingerprint")
+        listed = paged(name, data, most=_MOST_PAGES, told=("fingerprint", "count"))
+        return listed, Result(name, "fingerprint")
     place = {"Bucket": apply(Function.S3_BUCKET, data), "Key": apply(Function.S3_KEY, data)}
     call = Call(
         name=name,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from orchestration.expressions import Result, Tree, join, run_id
+from orchestration.expressions import Result, Tree, join
 from orchestration.graph import Adopt, Call, Operation, Step
 from orchestration.refs import Expression
 from orchestration.stages.answers.script import Judging, JudgingJob
@@ -46,21 +46,15 @@ class Made:
     def name(self) -> Expression[str]:
         """The name of the configuration and, but for several variants, of the model.
 
-        With an ``update`` it follows from what they are made of, otherwise from the run.
+        It follows from what they are made of, so that the same again changes nothing.
         """
         stage = self.stage
         if stage.variants:
             models = [self.model_name, *(sharing.model_of(stage, name) for name in stage.variants)]
             content: Text = join(*(part for model in models for part in (" ", model)))
             return identity.named_after(self.prefix, content, [self._config_request("").request])
-        content = self._content()
-        if stage.update is None:
-            if stage.package_group is None:
-                return self.context.resource_name(stage.name)
-            # Looking again may find another version, and must not take it for the one before.
-            content = join(run_id(), " ", content)
         requests = [self._model_request("").request, self._placed()]
-        return identity.named_after(self.prefix, content, requests)
+        return identity.named_after(self.prefix, self._content(), requests)
 
     @property
     def model_name(self) -> Expression[str]:
@@ -90,12 +84,12 @@ class Made:
 
         Its container is by default that of the model.
         """
-        stage, update = self.stage, self.stage.update
-        if stage.judge is None or update is None or update.trial is None:
+        stage, trial = self.stage, self.stage.update.trial
+        if stage.judge is None or trial is None:
             return None
         return Judging(
             source=stage.judge,
-            asked=update.trial.job or JudgingJob(),
+            asked=trial.job or JudgingJob(),
             context=self.context,
             stage=stage.name,
             name=f"{stage.name}.{kind}",
@@ -106,15 +100,13 @@ class Made:
     @property
     def variant(self) -> Tree:
         """The variant's name: guardrails and scaling go by the one that the endpoint has."""
-        if self.stage.variant is not None:
-            return self.stage.variant
-        return VARIANT if self.stage.update is None else Result(self.first_asked, "variant")
+        named = self.stage.variant
+        return Result(self.first_asked, "variant") if named is None else named
 
     @property
     def first_asked(self) -> str:
         """The step that asks first what the endpoint serves."""
-        update = self.stage.update
-        refuses = update is not None and update.while_busy == "refuse"
+        refuses = self.stage.update.while_busy == "refuse"
         return f"{self.stage.name}.{'busy' if refuses else 'look'}"
 
     def found(self, after: tuple[str, ...]) -> tuple[Step, ...]:
@@ -122,8 +114,6 @@ class Made:
         stage = self.stage
         if stage.model_data is None:
             return packages.found(stage, after)
-        if stage.update is None:
-            return ()
         calls: list[Call] = []
         for call in self._fingerprint()[0]:
             calls.append(replace(call, after=(calls[-1].name,) if calls else after))

@@ -36,14 +36,7 @@ def problems(stage: DeploymentFields) -> Iterator[Problem]:
     yield from _shadowed(stage)
     if stage.asynchronous is not None:
         yield Problem("variants", "requests that wait name no variant; remove it")
-    if stage.update is None:
-        message = "is needed with variants, to keep what the others serve; give update: {}"
-        yield Problem("update", message)
-    else:
-        yield from _updated(stage.update)
-        if "baking_s" in stage.update.model_fields_set and not guarded(stage):
-            message = "nothing is watched where all traffic moves at once without alarms; remove it"
-            yield Problem("update.baking_s", message)
+    yield from _updated(stage.update)
 
 
 def warnings(stage: DeploymentFields) -> Iterator[Problem]:
@@ -94,8 +87,7 @@ def _shadowed(stage: DeploymentFields) -> Iterator[Problem]:
     ]
     if any(isinstance(kind, str) and kind.startswith("ml.inf1.") for kind in kinds):
         yield Problem("instance_type", "SageMaker makes no shadows on Inf1 instances; change it")
-    if stage.update is not None:
-        yield from _moved(stage.update)
+    yield from _moved(stage.update)
 
 
 def _moved(update: EndpointUpdate) -> Iterator[Problem]:
@@ -119,14 +111,6 @@ def placed(stage: DeploymentFields, own: dict[str, Any]) -> dict[str, Any]:
 def own_weight(stage: DeploymentFields) -> float:
     """Return the weight of the new model's variant."""
     return 1.0 if stage.weight is None else stage.weight
-
-
-def guarded(stage: DeploymentFields) -> bool:
-    """Return whether an update must find the same variants: SageMaker's guardrails ask for it."""
-    update = stage.update
-    if update is None or not stage.variants:
-        return update is not None
-    return bool(update.traffic != "all_at_once" or update.alarms or update.termination_wait_s)
 
 
 def model_of(stage: DeploymentFields, name: str) -> Text:

@@ -75,8 +75,7 @@ class States:
         """Wait until nothing changes the endpoint, and say what it serves."""
         until = self.until()
         nothing = dict(_NOTHING)
-        update = self.made.stage.update
-        if update is not None and update.while_busy == "wait":
+        if self.made.stage.update.while_busy == "wait":
             until = replace(until, outputs={**until.outputs, "variant": SERVED_VARIANT})
             nothing["variant"] = VARIANT
         return Call(
@@ -90,7 +89,7 @@ class States:
     def settled(self) -> Call:
         """Wait until the endpoint has changed over, or back."""
         stage, until = self.made.stage.name, self.until()
-        if self.made.context.tags and self.made.stage.update is not None:
+        if self.made.context.tags:
             until = replace(until, outputs={**until.outputs, **_ARN})
         return Call(
             name=f"{stage}.settled",

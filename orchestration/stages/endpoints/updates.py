@@ -19,6 +19,7 @@ from orchestration.stages.endpoints.cases import Trial, as_trial
 from orchestration.stages.values import Count, Model, Seconds, Text
 
 MOST_ALARMS: Final = 10
+_BAKING_S: Final = 300
 _LONGEST_S: Final = 28_800
 _SHORTEST_S: Final = 600
 _SHARES: Final[Mapping[str, int]] = {"canary": 1, "linear": 10, "rolling": 5}
@@ -96,7 +97,7 @@ class EndpointUpdate(Model):
     """The share of the instances that moves first (canary) or at a time (linear, rolling)."""
     instances: int | None = Field(default=None, ge=1)
     """The same as a number of instances."""
-    baking_s: int = Field(default=300, ge=0, le=3600)
+    baking_s: int = Field(default=_BAKING_S, ge=0, le=3600)
     """Seconds for which the alarms are watched after each move."""
     termination_wait_s: int = Field(default=0, ge=0, le=3600)
     """Seconds for which the old instances are kept when all traffic has moved."""
@@ -114,6 +115,21 @@ class EndpointUpdate(Model):
     keep: int | None = Field(default=None, ge=2, le=50)
     """Delete all but so many of the newest models and configurations that this stage has made for
     the endpoint, with their alarms: never what serves, or what served before."""
+
+    @property
+    def guards(self) -> tuple[str, ...]:
+        """The fields that ask SageMaker for more than to move all traffic at once, unwatched."""
+        asked = {
+            "traffic": self.traffic != "all_at_once",
+            "alarms": self.alarms is not None,
+            "termination_wait_s": self.termination_wait_s > 0,
+        }
+        return tuple(field for field, is_asked in asked.items() if is_asked)
+
+    @property
+    def is_guarded(self) -> bool:
+        """True if an update must find the same variants: SageMaker's guardrails ask for it."""
+        return bool(self.guards)
 
     def problems(
         self,
@@ -134,6 +150,9 @@ class EndpointUpdate(Model):
         if self.trial is not None:
             for problem in self.trial.problems():
                 yield problem.within("trial")
+        if self.baking_s not in (0, _BAKING_S) and not self.is_guarded:
+            message = "nothing is watched where all traffic moves at once without alarms; remove it"
+            yield Problem("baking_s", message)
         waits_s = self.waits_s(instances if most is None else most)
         if waits_s >= min(timeout_s, _LONGEST_S):
             yield Problem(
@@ -164,6 +183,8 @@ class EndpointUpdate(Model):
 
     def waits_s(self, instances: Count) -> int:
         """Return the seconds in which the traffic only waits."""
+        if not self.is_guarded:
+            return 0
         moves = {"all_at_once": 1, "canary": 2}.get(self.traffic)
         if moves is None:
             moves = math.ceil(100 / (self._share(instances) or 100))

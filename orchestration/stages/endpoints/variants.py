@@ -10,7 +10,7 @@ from orchestration.graph import Call, Choose, Graph, Operation, Output, Require,
 from orchestration.refs import Expression
 from orchestration.stages.endpoints.fields import DeploymentFields
 from orchestration.stages.endpoints.making import Made
-from orchestration.stages.endpoints.sharing import guarded, kept
+from orchestration.stages.endpoints.sharing import kept
 
 DIFFER: Final = "VariantsDiffer"
 """The error of a guarded update of an endpoint that has other variants."""
@@ -50,7 +50,7 @@ def required(made: Made, after: tuple[str, ...]) -> tuple[Step, ...]:
     """Return what the variants of an endpoint that serves must be, before anything is made."""
     if not _asked(made.stage):
         return ()
-    return ((_equal if guarded(made.stage) else _known)(made, after),)
+    return ((_equal if made.stage.update.is_guarded else _known)(made, after),)
 
 
 def names(made: Made) -> list[Tree]:
@@ -101,7 +101,7 @@ def _served(made: Made, after: tuple[str, ...]) -> Choose:
 
 
 def _asked(stage: DeploymentFields) -> bool:
-    return bool(stage.variants) and bool(kept(stage) or guarded(stage))
+    return bool(stage.variants) and bool(kept(stage) or stage.update.is_guarded)
 
 
 def _rows(made: Made) -> Result:

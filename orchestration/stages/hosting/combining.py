@@ -40,9 +40,6 @@ def problems(stage: DeploymentFields) -> Iterator[Problem]:
     yield from component.problems(stage.instance_count)
     if stage.endpoint_name is None:
         yield Problem("endpoint_name", "is needed: the endpoint that has room for the copies")
-    if stage.update is None:
-        yield Problem("update", "is needed with inference_component; give update: {}")
-        return
     yield from _moved(stage.update)
     if isinstance(component.name, Expression):
         yield from _shared(stage.update)

@@ -68,7 +68,10 @@ class Results(Values):
             row = {"Key": listed[step], "ETag": '"x"', "Size": 1}
             return [{**row, "Prefix": f"{listed[step]}epoch-1/"}]
         if output == "items":
-            return [{"checkpoint": "s3://workspace/x/", "metric": 1}]
+            checkpoint = f"s3://workspace/digits/{RUN}/train/checkpoints/epoch-1/"
+            return [{"checkpoint": checkpoint, "metric": 1}]
+        if output == "targets":
+            return []
         return "fs-0123456789abcdef0"
 
 
@@ -140,7 +143,7 @@ def test_resources_are_as_narrow_as_the_derived_names(digits: Pipeline) -> None:
     assert resources(document, "sagemaker:CreateProcessingJob") == [
         f"{arn}processing-job/digits-evaluate-*"
     ]
-    assert resources(document, "sagemaker:CreateModel") == [f"{arn}model/digits-deploy-*"]
+    assert resources(document, "sagemaker:CreateModel") == [f"{arn}model/digits-deploy-e33f-*"]
     assert resources(document, "sagemaker:InvokeEndpoint") == [f"{arn}endpoint/digits-deploy"]
     assert resources(document, "s3:PutObject") == ["arn:aws:s3:::workspace/digits/*/staging/*"]
     assert resources(document, "s3:GetObjectTagging") == ["arn:aws:s3:::incoming/set/*"]
@@ -241,7 +244,11 @@ def test_listing_is_held_to_the_prefixes_of_the_graph(digits: Pipeline) -> None:
     }
     assert listed == {
         "arn:aws:s3:::incoming": "set/",
-        "arn:aws:s3:::workspace": ["digits/*/staging/", "digits/*/train/checkpoints/epoch-"],
+        "arn:aws:s3:::workspace": [
+            "digits/*/staging/",
+            "digits/*/train/checkpoints/epoch-",
+            "digits/*/train/checkpoints/epoch-*/",
+        ],
     }
 
 
@@ -262,7 +269,8 @@ def test_wildcards_are_only_where_nothing_else_is_possible(pipeline: Pipeline) -
         for action in s["Action"]
     }
     described = ("FileSystems", "DataRepositoryAssociations", "DataRepositoryTasks")
-    assert wide <= {f"fsx:Describe{what}" for what in described}
+    targets = "application-autoscaling:DescribeScalableTargets"
+    assert wide <= {targets, *(f"fsx:Describe{what}" for what in described)}
 
 
 def test_a_role_that_may_be_any_is_one_of_the_account_and_for_sagemaker(digits: Pipeline) -> None:
