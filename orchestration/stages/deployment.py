@@ -124,15 +124,9 @@ class Deployment(DeploymentFields):
             return self._hosted(made, watch, self.inference_component)
         states = States(made)
         steps = list(self._before(made, states, watch))
-        in_service = states.in_service()
-        steps += [
-            Applying(made, watch).choice((steps[-1].name,)),
-            states.settled(),
-            in_service,
-            states.verified()
-            if watch is None
-            else watch.rolled_back(f"{self.name}.settled", (in_service.name,)),
-        ]
+        applying = Applying(made, watch)
+        steps += [applying.choice(_last(steps)), states.settled(), states.in_service()]
+        steps.append(applying.served(_last(steps)))
         values: dict[str, Tree] = {
             "endpoint_name": made.endpoint,
             "endpoint_config_name": made.name,

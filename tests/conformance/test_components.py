@@ -108,7 +108,10 @@ def _rolled_back(shop: Shop, name: str, component: dict[str, Any]) -> None:
     with shop.asked(InferenceComponentName=name):
         report = shop.deploy("bad", {**ROLLING, "baking_s": 600, "alarms": alarms}, **component)
     assert (report.state, report.error) == ("failed", "EndpointRolledBack")
-    told = r"it serves (.+) instead of (.+): ; alarms that went off: \[\2-5xx\]"
+    told = (
+        r"it serves (.+) instead of (.+): SageMaker gives no reason; "
+        r"alarms that went off: \[\2-5xx\]"
+    )
     matched = re.fullmatch(told, str(report.cause))
     assert matched is not None, report.cause
     assert matched[1] == before[0]["ModelName"]

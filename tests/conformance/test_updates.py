@@ -224,7 +224,8 @@ def test_a_rollback_fails_the_run_and_names_the_alarm(shop: Shop) -> None:
     config = shop.client.list_endpoint_configs(NameContains=f"{shop.name}-deploy-")
     (made,) = (each["EndpointConfigName"] for each in config["EndpointConfigs"])
     assert report.cause == (
-        f"it serves {before} instead of {made}: ; alarms that are on: [{made}-5xx]"
+        f"it serves {before} instead of {made}: SageMaker gives no reason; alarms that are on: "
+        f"[{made}-5xx]"
     )
     assert shop.ask() == "one"
     if shop.on != "direct":
@@ -248,7 +249,33 @@ def orders(aws: EmbeddedAws, state: str) -> None:
         Threshold=1,
         ComparisonOperator="LessThanThreshold",
     )
-    watch.set_alarm_state(AlarmName="orders", StateValue=state, StateReason="as the test says")
+    turn(aws, state)
+
+
+def turn(aws: EmbeddedAws, state: str) -> None:
+    """Set its state, and keep what it was before in its history."""
+    reason = {"StateValue": state, "StateReason": "as the test says"}
+    aws.client("cloudwatch").set_alarm_state(AlarmName="orders", **reason)
+
+
+def test_an_alarm_that_is_off_again_once_the_old_model_serves_is_named(shop: Shop) -> None:
+    before = shop.serve("one")
+    orders(shop.aws, "OK")
+
+    def drop() -> None:
+        wait(lambda: shop.describe()["EndpointStatus"] == "Updating")
+        turn(shop.aws, "ALARM")
+        wait(lambda: shop.describe()["EndpointStatus"] != "Updating")
+        turn(shop.aws, "OK")
+
+    dropping = threading.Thread(target=drop)
+    dropping.start()
+    watched = {**CANARY, "baking_s": 1200, "alarms": {"named": ["orders"], "errors_percent": 20}}
+    report = shop.deploy("two", watched)
+    dropping.join()
+    assert (report.state, report.error) == ("failed", "EndpointRolledBack")
+    told = rf"it serves {before} instead of \S+: SageMaker gives no reason; alarms that went off: "
+    assert re.fullmatch(rf"{told}\[orders\]", str(report.cause)), report.cause
 
 
 def test_what_would_be_refused_or_rolled_back_anyhow_changes_nothing(shop: Shop) -> None:

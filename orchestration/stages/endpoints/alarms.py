@@ -23,6 +23,8 @@ from orchestration.graph import (
 from orchestration.refs import Expression
 from orchestration.stages.endpoints.updates import MOST_ALARMS, EndpointAlarms
 
+BEGAN: Final = "alarms"
+"""The output that says since when alarms are as they are."""
 _COLUMNS: Final = ("AlarmName", "StateValue")
 _SINCE: Final = "StateUpdatedTimestamp"
 _SUMMARY: Final = "HistorySummary"
@@ -114,24 +116,30 @@ class Watch:
             for made in self.alarms.made
         )
 
+    @property
+    def recovers(self) -> bool:
+        """True if an alarm may be off again as soon as the old model serves: those made stay on."""
+        return bool(self.alarms.named)
+
     def rolled_back(self, settled: str, after: tuple[str, ...]) -> Choose:
         """Fail a run whose configuration does not serve, by the names of the alarms."""
         tripped = self._described(f"{self.stage}.tripped", self.names)
         on = _on(Result(tripped.name, "alarms"))
         return self._instead(settled, (tripped,), "; alarms that are on: [", on, after)
 
-    def began(self) -> Call:
+    def began(self, after: tuple[str, ...] = ()) -> Call:
         """Ask since when the alarms are as they are, right before an update."""
         operation = Operation("cloudwatch", "DescribeAlarms", {"AlarmNames": self.names})
         columns = (_COLUMNS[0], _SINCE)
-        outputs = {"alarms": Output(("MetricAlarms",), kind="list", columns=columns, texts=columns)}
-        return Call(name=f"{self.stage}.began", operation=operation, outputs=outputs)
+        outputs = {BEGAN: Output(("MetricAlarms",), kind="list", columns=columns, texts=columns)}
+        return Call(name=f"{self.stage}.began", operation=operation, outputs=outputs, after=after)
 
-    def recovered(self, settled: str, after: tuple[str, ...]) -> Choose:
+    def recovered(self, settled: str, step: str, after: tuple[str, ...]) -> Choose:
         """Fail as :meth:`rolled_back` does, by the names of alarms that may be off again.
 
         Where a metric does not tell the new model from the old one, an alarm goes off for no longer
-        than the new one is asked. What came after :meth:`began` is this update's.
+        than the new one is asked. What came after :meth:`began`, whose output ``step`` has, is this
+        update's.
         """
         changes = Result(f"{self.stage}.history", "changes")
         turned = [
@@ -140,7 +148,7 @@ class Watch:
         ]
         each = ForEach(
             name=f"{self.stage}.histories",
-            items=Result(f"{self.stage}.began", "alarms"),
+            items=Result(step, BEGAN),
             body=Graph((self._history(),)),
             collect={
                 _COLUMNS[0]: Field(Item(), _COLUMNS[0]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from orchestration.expressions import Compare, Result, Tree, join
@@ -20,8 +20,9 @@ from orchestration.graph import (
 )
 from orchestration.refs import Expression
 from orchestration.stages.endpoints import variants
-from orchestration.stages.endpoints.alarms import Watch
+from orchestration.stages.endpoints.alarms import BEGAN, Watch
 from orchestration.stages.endpoints.making import Made
+from orchestration.stages.endpoints.states import States
 from orchestration.stages.serving.model import EXISTS, QUOTA
 
 # What an update that was sent before, and whose response was lost, makes of the next one. Should
@@ -38,6 +39,15 @@ class Applying:
 
     made: Made
     watch: Watch | None
+
+    def served(self, after: tuple[str, ...]) -> Step:
+        """Require that the endpoint serves the configuration in the end."""
+        settled = f"{self.made.stage.name}.settled"
+        if self.watch is None:
+            return States(self.made).verified()
+        if self.watch.recovers:
+            return self.watch.recovered(settled, f"{self.made.stage.name}.apply", after)
+        return self.watch.rolled_back(settled, after)
 
     def choice(self, after: tuple[str, ...]) -> Choose:
         """Return the creation of an endpoint that is missing, and the update of any other."""
@@ -58,13 +68,20 @@ class Applying:
             then=Graph(),
             otherwise=Graph((self._serving(), *self._update())),
         )
-        return Choose(
+        applied = Choose(
             name=f"{name}.apply",
             condition=Compare("eq", Result(f"{name}.look", "status"), "Absent"),
             then=Graph((create,)),
-            otherwise=Graph((changed,)),
+            otherwise=Graph((self._telling(changed, f"{name}.began"),)),
             after=after,
         )
+        return self._telling(applied, changed.name)
+
+    def _telling(self, choice: Choose, otherwise: str) -> Choose:
+        """Return a choice that tells of the alarms, which are asked right before an update only."""
+        if self.watch is None or not self.watch.recovers:
+            return choice
+        return replace(choice, collect={BEGAN: []}, absent={BEGAN: Result(otherwise, BEGAN)})
 
     def _request(self) -> dict[str, Any]:
         return {"EndpointName": self.made.endpoint, "EndpointConfigName": self.made.name}
@@ -93,11 +110,11 @@ class Applying:
         if stage.serverless is None:
             # Instances that autoscaling has added since serve on.
             request |= variants.retaining(self.made, Result(f"{stage.name}.scaled", "targets"))
-            asked = scaled(self.made, f"{stage.name}.scaled", f"{stage.name}.serving")
-            steps += [
-                asked,
-                *(() if self.watch is None else self.watch.reset((f"{stage.name}.serving",))),
-            ]
+            steps.append(scaled(self.made, f"{stage.name}.scaled", f"{stage.name}.serving"))
+        if self.watch is not None:
+            steps += self.watch.reset((f"{stage.name}.serving",))
+            if self.watch.recovers:
+                steps.append(self.watch.began(tuple(step.name for step in steps)))
         update = Call(
             name=f"{stage.name}.update",
             operation=stage.extra_request.merged("UpdateEndpoint", request),

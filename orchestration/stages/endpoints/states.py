@@ -19,10 +19,12 @@ from orchestration.stages.endpoints.making import VARIANT, Made
 
 _SETTLED: Final = frozenset(["InService", "Failed", "OutOfService", "UpdateRollbackFailed"])
 ABSENT: Final = ErrorPattern("ValidationException", "Could not find endpoint")
+NO_REASON: Final = "SageMaker gives no reason"
+"""It promises one of what failed, and none of what it rolled back."""
 _STATE: Final = {
     "status": Output(("EndpointStatus",), kind="string"),
     "config": Output(("EndpointConfigName",), kind="string"),
-    "reason": Output(("FailureReason",), kind="string", default=""),
+    "reason": Output(("FailureReason",), kind="string", default=NO_REASON),
 }
 _NOTHING: Final = {"status": "Absent", "config": "", "reason": ""}
 _ARN: Final = {"arn": Output(("EndpointArn",), kind="string")}

@@ -99,7 +99,7 @@ class Hosted:
         if self.watch is None:
             steps.append(self._verified())
         else:
-            steps.append(self.watch.recovered(settled.name, _last(steps)))
+            steps.append(self.watch.recovered(settled.name, self._step("began"), _last(steps)))
         if self._cases:
             check = Checking(self.made, self._cases, CheckedComponent(self.states))
             steps += check.steps(_last(steps))

@@ -9,6 +9,7 @@ from typing import Final
 from orchestration.expressions import Json
 from orchestration.graph import Call, ErrorPattern, Operation, Output, Recovery, Until
 from orchestration.stages.endpoints.making import Made
+from orchestration.stages.endpoints.states import NO_REASON
 from orchestration.stages.values import Text
 
 NAME: Final = "InferenceComponentName"
@@ -19,7 +20,7 @@ _STATE: Final = {
     "config": Output(("Specification", "ModelName"), kind="string", default=""),
     "endpoint": Output(("EndpointName",), kind="string", default=""),
     "arn": Output(("InferenceComponentArn",), kind="string", default=""),
-    "reason": Output(("FailureReason",), kind="string", default=""),
+    "reason": Output(("FailureReason",), kind="string", default=NO_REASON),
 }
 _NOTHING: Final = {"status": "Absent", "config": "", "endpoint": "", "arn": "", "reason": ""}
 _WHOLE: Final = {
