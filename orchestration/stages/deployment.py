@@ -187,7 +187,8 @@ class Deployment(DeploymentFields):
     def _before(self, made: Made, states: States, watch: Watch | None) -> tuple[Step, ...]:
         """Return the steps before the endpoint is created or updated."""
         steps: list[Step] = list(() if watch is None else watch.usable())
-        steps += self.update.possible(f"{self.name}.parts", self.instance_count, _last(steps))
+        moved = self.instance_count
+        steps += self.update.possible(f"{self.name}.parts", moved, self.update_s, _last(steps))
         steps += made.found(_last(steps))
         if self.update.while_busy == "refuse":
             steps.append(states.busy(_last(steps)))

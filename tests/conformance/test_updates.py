@@ -298,6 +298,12 @@ def test_a_number_of_instances_that_the_run_is_given_must_change_over_in_parts(s
     told = "canary traffic, 1 at a time, needs at least 2 and at most 100 instances, got 1"
     assert report.cause == told
     assert (count(report, "CreateModel"), shop.ask()) == (0, "one")
+    steps = {"traffic": "linear", "instances": 1, "baking_s": 600}
+    given: dict[str, Any] = {"instance_count": {"parameter": "machines"}, "timeout_s": 1800}
+    late = shop.deploy("two", steps, **given, machines=8)
+    told = "linear traffic, 1 at a time, 600 s each within 1800 s, needs at least 2 and at most 2"
+    assert (late.error, late.cause) == ("UpdateNotPossible", f"{told} instances, got 8")
+    assert count(late, "CreateModel") == 0
 
 
 def test_another_deployment_is_refused_or_waited_for(shop: Shop) -> None:

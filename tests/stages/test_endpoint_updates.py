@@ -132,12 +132,18 @@ def test_one_instance_cannot_change_over_in_parts(traffic: str) -> None:
         ({"traffic": "canary", "percent": 10}, {2, 100, 1000}),
         ({"traffic": "linear", "instances": 2}, {4, 20}),
         ({"traffic": "rolling", "instances": 1}, {2, 4, 20}),
+        # Moves of 900 s, of which three fit into an hour, and four do not.
+        ({"traffic": "linear", "instances": 1, "baking_s": 900}, {2}),
+        ({"traffic": "rolling", "instances": 7, "baking_s": 900}, {20}),
+        ({"traffic": "linear", "instances": 2, "baking_s": 899, "termination_wait_s": 3}, {4}),
+        ({"traffic": "linear", "instances": 2, "baking_s": 180, "termination_wait_s": 0}, {4, 20}),
+        ({"traffic": "canary", "instances": 1, "baking_s": 1700}, {2, 4, 20, 100}),
     ],
 )
 def test_a_number_that_only_the_run_knows_is_required_to_have_parts(
     update: dict[str, Any], possible: set[int]
 ) -> None:
-    stage = deployment(instance_count=parameter("machines"), update={**update, "baking_s": 10})
+    stage = deployment(instance_count=parameter("machines"), update={"baking_s": 10, **update})
     graph = Pipeline(
         name="shop",
         parameters={"machines": Parameter(type="number")},
@@ -154,6 +160,13 @@ def test_a_number_that_only_the_run_knows_is_required_to_have_parts(
         if evaluate(required.condition, Values({}, {"machines": number}, "0123456789ab"))
     }
     assert allowed == possible | ({4, 20} if "percent" in update else set())
+
+
+def test_moves_that_no_number_of_instances_has_time_for_are_refused_beforehand() -> None:
+    update = {"traffic": "linear", "instances": 1, "baking_s": 600}
+    machines = {"instance_count": parameter("machines"), "update": update}
+    assert problems(**machines, timeout_s=1800) == {}
+    assert set(problems(**machines, timeout_s=1200)) == {"update.baking_s"}
 
 
 @pytest.mark.parametrize(

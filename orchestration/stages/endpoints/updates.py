@@ -161,17 +161,24 @@ class EndpointUpdate(Model):
                 "s; bake for less, or raise timeout_s",
             )
 
-    def possible(self, step: str, moved: Count, after: tuple[str, ...]) -> tuple[Require, ...]:
+    def possible(
+        self, step: str, moved: Count, timeout_s: int, after: tuple[str, ...]
+    ) -> tuple[Require, ...]:
         """Require that a number of instances which only a run knows can change over in parts."""
         if self.traffic == "all_at_once" or not isinstance(moved, Expression):
             return ()
-        least, most, words = 2, 0, ""
+        bounds, part, words = [Compare("ge", moved, 2)], "in parts", "at least 2"
         if self.instances is not None:
             least, most = 2 * self.instances, 100 * self.instances // _SHARES[self.traffic]
-            words = f" and at most {most}"
-        bounds = [Compare("ge", moved, least), *([Compare("le", moved, most)] if most else [])]
-        part = f"{self.instances} at a time" if self.instances else "in parts"
-        needed = f"{self.traffic} traffic, {part}, needs at least {least}{words} instances, got "
+            part, limit_s = f"{self.instances} at a time", min(timeout_s, _LONGEST_S)
+            if self.traffic != "canary" and self.baking_s:
+                moves = (limit_s - self.termination_wait_s - 1) // self.baking_s
+                if moves * self.instances < most:
+                    most = moves * self.instances
+                    part = f"{part}, {self.baking_s} s each within {limit_s} s"
+            bounds = [Compare("ge", moved, least), Compare("le", moved, most)]
+            words = f"at least {least} and at most {most}"
+        needed = f"{self.traffic} traffic, {part}, needs {words} instances, got "
         required = Require(
             name=step,
             condition=All(tuple(bounds)),
@@ -187,7 +194,8 @@ class EndpointUpdate(Model):
             return 0
         moves = {"all_at_once": 1, "canary": 2}.get(self.traffic)
         if moves is None:
-            moves = math.ceil(100 / (self._share(instances) or 100))
+            # Where only the run knows, it moves at most half at a time.
+            moves = math.ceil(100 / (self._share(instances) or _HALF))
         return moves * self.baking_s + self.termination_wait_s
 
     def request(self, alarms: list[Tree], timeout_s: int) -> dict[str, Any]:
