@@ -101,11 +101,19 @@ class Deployment(DeploymentFields):
                 "could be deleted for another; write the endpoint_name out",
             )
         try:
-            self.lower(context)
+            self._askable().lower(context)
         except PipelineError as error:
             yield from error.problems
         except ValueError as error:
             yield Problem("extra_request", str(error))
+
+    def _askable(self) -> Deployment:
+        """Return the stage without cases that could not be asked, which is told already."""
+        trial = self.update.trial
+        if trial is None or not any(trial.problems()):
+            return self
+        update = self.update.model_copy(update={"trial": None})
+        return self.model_copy(update={"update": update})
 
     @override
     def warnings(self) -> Iterator[Problem]:

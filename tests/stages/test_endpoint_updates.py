@@ -162,6 +162,31 @@ def test_a_number_that_only_the_run_knows_is_required_to_have_parts(
     assert allowed == possible | ({4, 20} if "percent" in update else set())
 
 
+@pytest.mark.parametrize(
+    "machines",
+    [
+        {"instance_type": "ml.inf1.xlarge"},
+        {"fallbacks": ["ml.inf1.xlarge"]},
+        {"variant": "new", "variants": {"old": {"instance_type": "ml.inf1.2xlarge"}}},
+    ],
+)
+def test_nothing_is_watched_where_sagemaker_ignores_it(machines: dict[str, Any]) -> None:
+    assert problems(**machines, update={"trial": [{"request": 1}]}) == {}
+    watched = {"traffic": "canary", "percent": 50, "alarms": {"latency_ms": 5}}
+    told = problems(**machines, update=watched)
+    assert set(told) == {"update.traffic", "update.alarms"}
+    assert "SageMaker updates Inf1 instances all at once" in told["update.alarms"]
+
+
+def test_a_place_that_is_none_is_told_once() -> None:
+    trial = [{"request": 1, "expected": {"a[*]": 1}}]
+    extra = {"CreateModel": {"ExecutionRoleArn": "r"}}
+    found = [
+        each.field for each in deployment(update={"trial": trial}, extra_request=extra).check()
+    ]
+    assert found == ["update.trial.cases[0].expected", "extra_request"]
+
+
 def test_moves_that_no_number_of_instances_has_time_for_are_refused_beforehand() -> None:
     update = {"traffic": "linear", "instances": 1, "baking_s": 600}
     machines = {"instance_count": parameter("machines"), "update": update}

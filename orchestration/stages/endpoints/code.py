@@ -52,6 +52,7 @@ def combined(stage: DeploymentFields) -> Iterator[Problem]:
         if stage.instance_type is None:
             yield Problem("instance_type", "is needed; or serverless: {memory_mb: 2048}")
         yield from _fallen_back(stage)
+        yield from _unguarded(stage)
         return
     for problem in stage.serverless.problems():
         yield problem.within("serverless")
@@ -70,6 +71,18 @@ def _fallen_back(stage: DeploymentFields) -> Iterator[Problem]:
         if kind in before:
             yield Problem(f"fallbacks.{number}", f"{kind} stands before it already; remove it")
         before.append(kind)
+
+
+def _unguarded(stage: DeploymentFields) -> Iterator[Problem]:
+    """Yield what SageMaker leaves out without a word where it updates Inf1 instances.
+
+    https://docs.aws.amazon.com/sagemaker/latest/dg/deployment-guardrails-exclusions.html
+    """
+    if stage.inference_component is not None or stage.shadow or not sharing.has_inf1(stage):
+        return
+    for field in stage.update.guards:
+        reason = "SageMaker updates Inf1 instances all at once, and nothing watches them"
+        yield Problem(f"update.{field}", f"{reason}; remove it, or choose other instances")
 
 
 def _judged(stage: DeploymentFields) -> Iterator[Problem]:

@@ -80,14 +80,16 @@ def _shadowed(stage: DeploymentFields) -> Iterator[Problem]:
         if own_weight(stage) > other.weight:
             message = f"a shadow gets at most all requests of {name}: expected at most"
             yield Problem("weight", f"{message} {other.weight:g}, got {own_weight(stage):g}")
-    kinds = [
-        stage.instance_type,
-        *stage.fallbacks,
-        *(each.instance_type for each in stage.variants.values()),
-    ]
-    if any(isinstance(kind, str) and kind.startswith("ml.inf1.") for kind in kinds):
+    if has_inf1(stage):
         yield Problem("instance_type", "SageMaker makes no shadows on Inf1 instances; change it")
     yield from _moved(stage.update)
+
+
+def has_inf1(stage: DeploymentFields) -> bool:
+    """Return whether a variant may be on Inf1 instances, for which SageMaker does less."""
+    others = (each.instance_type for each in stage.variants.values())
+    kinds = (stage.instance_type, *stage.fallbacks, *others)
+    return any(isinstance(kind, str) and kind.startswith("ml.inf1.") for kind in kinds)
 
 
 def _moved(update: EndpointUpdate) -> Iterator[Problem]:
