@@ -29,7 +29,6 @@ ANY = "\0"
 """Stands for any text; no AWS name holds it."""
 _PACKAGE = "ModelPackageArn"
 _PACKAGES = ("CreateModelPackage", "ListModelPackages")
-_TELLING = frozenset({"DescribeEndpoint", *_PACKAGES})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
