@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
@@ -47,8 +48,6 @@ Emit = Callable[[Mapping[str, Any]], None]
 _RETRIES_S = 0.2
 """Seconds between looks at retries that may be due."""
 _AT_MOST_S = 5.0
-_accounts: dict[tuple[str, str], str] = {}
-"""The embedded account that each run was last run in, by DAG and run."""
 _IN_FLIGHT = frozenset({TaskInstanceState.DEFERRED, TaskInstanceState.RUNNING})
 
 
@@ -101,18 +100,19 @@ class _Run:
     def _started(self, run_id: str, conf: Mapping[str, Any], session: Session) -> DagRun:
         serialized = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(self._dag))
         mine = (DagRun.dag_id == self._dag.dag_id, DagRun.run_id == run_id)
-        failed = session.scalar(select(DagRun).where(*mine, DagRun.state == DagRunState.FAILED))
-        account = os.environ["AWS_ENDPOINT_URL"]
-        before = _accounts.get((self._dag.dag_id, run_id))
-        _accounts[self._dag.dag_id, run_id] = account
+        before: DagRun | None = session.scalar(select(DagRun).where(*mine))
         # In another account, or with other parameters, it is another run of this name.
-        if failed is not None and before == account and failed.conf == dict(conf):
-            failed.dag = serialized
-            return self._cleared(failed, session)
+        is_same = _moved_to(os.environ["AWS_ENDPOINT_URL"], self._dag.dag_id, run_id)
+        if before is not None and is_same and before.conf == dict(conf):
+            before.dag = serialized
+            if before.state == DagRunState.FAILED:
+                return self._cleared(before, session)
+            if before.state == DagRunState.RUNNING:
+                return before
         now = timezone.utcnow()
         # Not Airflow's get_or_create_dagrun(), which deletes another run without a logical date.
-        if (before_it := session.scalar(select(DagRun).where(*mine))) is not None:
-            session.delete(before_it)
+        if before is not None:
+            session.delete(before)
             session.commit()
         run = serialized.create_dagrun(
             run_id=run_id,
@@ -298,6 +298,19 @@ class _Run:
             return None
         value = json.loads(row.value) if isinstance(row.value, str) else row.value
         return deserialize(value)
+
+
+def _moved_to(account: str, dag_id: str, run_id: str) -> bool:
+    """Note the embedded account of a run; return whether it was run there the last time.
+
+    It is in a file, since an Airflow that was killed goes on in another process.
+    """
+    path = Path(os.environ["AIRFLOW_HOME"]) / "accounts.json"
+    accounts = json.loads(path.read_text()) if path.exists() else {}
+    name = json.dumps([dag_id, run_id])
+    before, accounts[name] = accounts.get(name), account
+    path.write_text(json.dumps(accounts))
+    return bool(before == account)
 
 
 def _state(instance: TaskInstance) -> dict[str, Any]:
