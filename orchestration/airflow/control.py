@@ -12,6 +12,7 @@ from airflow.providers.common.compat.sdk import BaseBranchOperator, BaseOperator
 from orchestration.airflow.context import TaskEnvironment, event_triggered, fail, scheduled_time
 from orchestration.airflow.dags.overlapping import skip_if_under_way
 from orchestration.airflow.dags.parameters import resolved
+from orchestration.airflow.dags.superseding import Turn, wait_for_turn
 from orchestration.airflow.dags.triggering import values_told
 from orchestration.backends.airflow.triggers import RUN
 from orchestration.errors import ExpressionError
@@ -42,7 +43,7 @@ class InputsOperator(BaseOperator):
     it they are the DAG's params. ``tasks`` are the arguments of all others, whose requests are
     checked against the botocore that is installed here. ``region`` is that of ``pipeline``, which
     the connection must not contradict. ``skips_overlapping``: whether the run is skipped while an
-    older one is under way.
+    older one is under way. ``stops_older``: whether it takes the place of those that are.
     """
 
     template_fields: Sequence[str] = ("values",)
@@ -60,10 +61,14 @@ class InputsOperator(BaseOperator):
         region: str | None = None,
         aws_conn_id: str | None = None,
         skips_overlapping: bool = False,
+        stops_older: bool = False,
+        deferrable: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.skips_overlapping = skips_overlapping
+        self.stops_older = stops_older
+        self.deferrable = deferrable
         self.pipeline = pipeline
         self.region = region
         self.aws_conn_id = aws_conn_id
@@ -110,7 +115,14 @@ class InputsOperator(BaseOperator):
             fail(context, wording.UNKNOWN_FIELD, cause + ", ".join(unknown))
         if self.skips_overlapping:
             skip_if_under_way(context)
+        if self.stops_older:
+            turn = Turn(context, starts=True, event=values.get(RUN))
+            wait_for_turn(self, context, turn, deferrable=self.deferrable)
         return {**values, **self._element(context)}
+
+    def begin(self, context: Context, event: object = None) -> Any:
+        """Look again, after a while, whether older runs have ended."""
+        return self.execute(context)
 
     def _element(self, context: Context) -> dict[str, str]:
         """Return the name of the run in a task group that is mapped: each element has its own."""

@@ -69,6 +69,9 @@ class WorkerEdge:
     begun: float = 0.0
     """The moment at which the run was last started, in seconds since 1970."""
     killed: bool = False
+    newer: Callable[[], str | None] | None = None
+    """Asks for the newer run that takes the place of the task's own."""
+    superseded_by: str | None = None
     _left: bool | None = None
     _deciding: threading.Lock = field(default_factory=threading.Lock)
     _stopped: set[str] = field(default_factory=set)
@@ -90,6 +93,19 @@ class WorkerEdge:
     def kill(self) -> None:
         """End it from outside; called from a signal handler, in the middle of anything."""
         self.killed = True
+
+    def look(self) -> None:
+        """End the task, and stop what it has started, where a newer run has begun."""
+        if self.newer is None or self.killed:
+            return
+        try:
+            self.superseded_by = self.newer()
+        except Exception:
+            # It only ends what runs; who pays next asks for itself. The next poll asks again.
+            self.log.warning("whether a newer run has begun can't be told")
+        if self.superseded_by is not None:
+            self._left = False
+            self.killed = True
 
     def answer(self, effect: Effect) -> Any:  # noqa: C901 - one arm for each effect
         """Answer an effect."""
@@ -172,7 +188,8 @@ class WorkerEdge:
 
     def _sleep(self, seconds: float) -> None:
         """Let time pass, and no more than a moment once the task is being ended."""
-        until = time.monotonic() + seconds
         killed = self.killed
+        self.look()
+        until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and self.killed == killed:
             time.sleep(min(left, _NAP_S))

@@ -17,6 +17,7 @@ from typing_extensions import override
 from orchestration.airflow.ending.failures import failures
 from orchestration.airflow.leftovers import ABORTED
 from orchestration.backends.airflow.spec import INPUTS, LEFTOVERS, OUTCOME, OUTPUTS, SKIPPED
+from orchestration.execution.wording import SUPERSEDED
 from orchestration.notices import Notice, State
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _is_skipped(context: Context) -> bool:
 
 
 def _state(context: Context, failure: Mapping[str, str]) -> State:
-    if failure.get("error") == ABORTED:
+    if failure.get("error") in (ABORTED, SUPERSEDED):
         return "ABORTED"
     return "TIMED_OUT" if context.get("reason") == "timed_out" else "FAILED"
 

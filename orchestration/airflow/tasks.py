@@ -17,6 +17,7 @@ from airflow.providers.common.compat.sdk import (
 
 from orchestration.airflow.clients import Clients
 from orchestration.airflow.context import TaskEnvironment, another_follows, attempt, fail, run_begun
+from orchestration.airflow.dags.superseding import Turn, superseded, wait_for_turn
 from orchestration.airflow.edge import GoesOnElsewhere, WorkerEdge
 from orchestration.airflow.journal import Journal
 from orchestration.airflow.links import links
@@ -63,7 +64,8 @@ class StepsMixin(_Operator):
     under their names, ``returns`` what the task's return value is, ``writes`` the S3 URIs of its
     assets. ``gathers`` a loop's elements, ``joins`` the outputs of a choice. One that ``skips`` is
     shown as skipped where its only condition does not hold.
-    ``group`` is the task group around the whole pipeline, in somebody's own DAG.
+    ``group`` is the task group around the whole pipeline, in somebody's own DAG. One that
+    ``gives_way`` ends when a newer run of the DAG begins.
     ``config`` is the request that the UI shows; a mapped task has it and ``each`` as JSON text.
     Requests are evaluated from data: no text of a user ever passes a template engine.
     """
@@ -85,6 +87,7 @@ class StepsMixin(_Operator):
         items_task: str | None = None,
         group: str | None = None,
         deferrable: bool = True,
+        gives_way: bool = False,
         **kwargs: Any,
     ) -> None:
         # The serialized DAG shows the encoded request, so that a change of it is a new version.
@@ -102,12 +105,14 @@ class StepsMixin(_Operator):
         self.items_task = items_task
         self.group = group
         self.deferrable = deferrable
+        self.gives_way = gives_way
         self.element_name = ""
         """What the UI calls the element that a mapped instance is at."""
         self._edge: WorkerEdge | None = None
         self._thread = threading.get_ident()
         self._unseen: list[Started] = []
         self._killed_early = False
+        self._turn: Turn | None = None
 
     def _do_render_template_fields(
         self,
@@ -134,7 +139,14 @@ class StepsMixin(_Operator):
 
     def execute(self, context: Context) -> Any:
         """Perform the steps; returns what the task's return value is."""
+        if self.gives_way:
+            self._turn = Turn(context)
+            wait_for_turn(self, context, self._turn, deferrable=self.deferrable)
         return self._perform(context, Journal())
+
+    def begin(self, context: Context, event: object = None) -> Any:
+        """Look again, after a while, whether other runs have ended."""
+        return self.execute(context)
 
     def execute_complete(
         self,
@@ -158,20 +170,9 @@ class StepsMixin(_Operator):
     def _perform(
         self, context: Context, journal: Journal, event: Mapping[str, Any] | None = None
     ) -> Any:
-        self._edge = WorkerEdge(
-            Clients(self._connection),
-            journal,
-            cast(Any, self.log),
-            self.deferrable,
-            lambda started: self._show(context, started),
-            lambda: another_follows(context),
-            begun=run_begun(context),
-            killed=self._killed_early,
-        )
-        if event is not None and asking.is_answer(event):
-            stands = asking.take(event, journal.watches.values(), self._edge, self.log)
-            # The next poll sees it, so it is not worth a deferral.
-            self._edge.deferrable = self.deferrable and not stands
+        self._edge = self._at(context, journal)
+        if event is not None:
+            self._resume(event, journal, self._edge)
         scope = self._scope(context)
         self._thread, self._unseen = threading.get_ident(), []
         try:
@@ -193,7 +194,7 @@ class StepsMixin(_Operator):
             raise AirflowException(message) from end
         except Aborted:
             self._leave(context, scope)
-            fail(context, ABORTED, "the task was ended from outside; what it started is stopped")
+            fail(context, *_end(self._edge))
         except RunError as error:
             self._leave(context, scope)
             fail(context, error.error, error.cause)
@@ -203,6 +204,30 @@ class StepsMixin(_Operator):
         for asset, uri in written.items():
             context["outlet_events"][Asset(asset)].extra = {"uri": uri}
         return result
+
+    def _at(self, context: Context, journal: Journal) -> WorkerEdge:
+        """Return the side of this attempt that answers effects."""
+        if self.gives_way:
+            self._turn = self._turn or Turn(context)
+        return WorkerEdge(
+            Clients(self._connection),
+            journal,
+            cast(Any, self.log),
+            self.deferrable,
+            lambda started: self._show(context, started),
+            lambda: another_follows(context),
+            begun=run_begun(context),
+            killed=self._killed_early,
+            newer=None if self._turn is None else self._turn.newer,
+        )
+
+    def _resume(self, event: Mapping[str, Any], journal: Journal, edge: WorkerEdge) -> None:
+        """Take what has happened while the task was deferred."""
+        edge.look()
+        if asking.is_answer(event):
+            stands = asking.take(event, journal.watches.values(), edge, self.log)
+            # The next poll sees it, so it is not worth a deferral.
+            edge.deferrable = self.deferrable and not stands
 
     def _leave(self, context: Context, scope: Scope) -> None:
         """Leave the results that other tasks read, after a failure those that are there."""
@@ -305,10 +330,19 @@ class StepsMixin(_Operator):
                 watches=json.dumps([watch_to_json(watch) for watch in suspended.watches]),
                 connection=dict(self._connection),
                 until=min((until for _, until in suspended.rests), default=None),
+                variable=None if self._turn is None else self._turn.variable,
+                seen=None if self._turn is None else self._turn.seen,
             ),
             method_name="execute_complete",
             kwargs={"progress": journal.saved(context)},
         )
+
+
+def _end(edge: WorkerEdge) -> tuple[str, str]:
+    """Return the error and the cause of a task that was ended before its time."""
+    if edge.superseded_by is not None:
+        return superseded(edge.superseded_by)
+    return ABORTED, "the task was ended from outside; what it started is stopped"
 
 
 def _gathered(context: Context, gathers: Mapping[str, str]) -> list[Json]:

@@ -7,7 +7,7 @@ import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
 from airflow.triggers.base import BaseTrigger, TriggerEvent
@@ -30,11 +30,15 @@ from orchestration.execution.effects import (
     Watch,
 )
 from orchestration.execution.sending import native, service_error
-from orchestration.execution.timing import pause_length
+from orchestration.execution.timing import pause, pause_length
 from orchestration.execution.verdicts import followed, stopped
 
-_stopping: set[asyncio.Future[None]] = set()
-"""Work that finds out whether jobs are to be stopped, and stops them, until AWS was asked."""
+_T = TypeVar("_T")
+_LOOK_S: Final = 60.0
+"""Seconds between looks at a variable."""
+_working: set[asyncio.Future[Any]] = set()
+"""Work that goes on when its trigger is cancelled: the stopping of jobs until AWS was asked, and
+questions to Airflow until they are answered."""
 
 
 class FollowTrigger(BaseTrigger):
@@ -44,6 +48,8 @@ class FollowTrigger(BaseTrigger):
     between triggerers at any time: all it knows is in its arguments, deadlines as
     points in time. Only a person who marks or clears the task makes it stop the jobs
     (:meth:`on_kill`; before Airflow 3.3, the state of the task tells that it was marked).
+    It gives control back, with no end of a job, when a ``variable`` of Airflow is no longer as the
+    task has ``seen`` it.
     """
 
     def __init__(
@@ -52,32 +58,45 @@ class FollowTrigger(BaseTrigger):
         watches: str,
         connection: Mapping[str, Any],
         until: float | None = None,
+        variable: str | None = None,
+        seen: str | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # Airflow leaves it unannotated
         self.watches = watches
         self.connection = connection
         self.until = until
+        self.variable = variable
+        self.seen = seen
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class and the arguments that make this trigger again."""
         return (
             f"{FollowTrigger.__module__}.{FollowTrigger.__qualname__}",
-            {"watches": self.watches, "connection": self.connection, "until": self.until},
+            {
+                "watches": self.watches,
+                "connection": self.connection,
+                "until": self.until,
+                "variable": self.variable,
+                "seen": self.seen,
+            },
         )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yield one event: the jobs that have ended, by their steps, and how."""
-        waiting = {asyncio.create_task(self._followed(watch)) for watch in self._watches()}
+        waits = [self._followed(watch) for watch in self._watches()]
+        if self.variable is not None:
+            waits.append(self._changed(self.variable))
+        waiting = {asyncio.create_task(each) for each in waits}
         seconds = None if self.until is None else max(0.0, self.until - time.time())
         try:
-            done: set[asyncio.Task[tuple[str, Verdict]]] = set()
+            done: set[asyncio.Task[tuple[str, Verdict] | None]] = set()
             if waiting:
                 done, _ = await asyncio.wait(
                     waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
                 )
             elif seconds is not None:
                 await asyncio.sleep(seconds)
-            verdicts = dict(task.result() for task in done)
+            verdicts = dict(end for task in done if (end := task.result()) is not None)
         except asyncio.CancelledError:
             if not versions.CALLS_ON_KILL:
                 await _finished(self._stopped_if_decided())
@@ -110,7 +129,19 @@ class FollowTrigger(BaseTrigger):
     def _watches(self) -> list[Watch]:
         return [watch_from_json(document) for document in json.loads(self.watches)]
 
-    async def _followed(self, watch: Watch) -> tuple[str, Verdict]:
+    async def _changed(self, variable: str) -> None:
+        """Return when the variable is no longer as the task has seen it."""
+        while True:
+            await asyncio.sleep(pause(_LOOK_S))
+            try:
+                value = await asyncio.shield(_kept(_value(variable)))
+            except Exception as error:
+                self.log.warning("the variable %s can't be read: %s", variable, error)
+            else:
+                if value not in (None, self.seen):
+                    return
+
+    async def _followed(self, watch: Watch) -> tuple[str, Verdict] | None:
         async with contextlib.AsyncExitStack() as stack:
             edge = _TriggerEdge(self.connection, stack, self.log)
             return watch.path, await driven_async(followed(watch), edge)
@@ -118,6 +149,24 @@ class FollowTrigger(BaseTrigger):
     async def _stopped(self, watch: Watch) -> None:
         async with contextlib.AsyncExitStack() as stack:
             await driven_async(stopped(watch), _TriggerEdge(self.connection, stack, self.log))
+
+
+async def _value(variable: str) -> str | None:
+    """Return a variable of Airflow; ``None``: there is none, or Airflow can't tell."""
+    from airflow.sdk.execution_time import task_runner
+    from airflow.sdk.execution_time.comms import GetVariable, VariableResult
+
+    # Not Variable.get(), which blocks the event loop of all triggers.
+    told: Any = await task_runner.SUPERVISOR_COMMS.asend(GetVariable(key=variable))
+    return told.value if isinstance(told, VariableResult) else None
+
+
+def _kept(work: Coroutine[Any, Any, _T]) -> asyncio.Future[_T]:
+    """Return some work that an event loop does to its end: it keeps no reference of its own."""
+    working = asyncio.ensure_future(work)
+    _working.add(working)
+    working.add_done_callback(_working.discard)
+    return working
 
 
 async def _finished(work: Coroutine[Any, Any, None]) -> None:
@@ -128,10 +177,7 @@ async def _finished(work: Coroutine[Any, Any, None]) -> None:
     triggerer's supervisor answers it would leave the answer to the next who asks.
     ``test_a_stop_outlasts_the_cancellations_that_follow`` fails without it.
     """
-    working = asyncio.ensure_future(work)
-    # An event loop keeps no reference of its own to what it runs.
-    _stopping.add(working)
-    working.add_done_callback(_stopping.discard)
+    working = _kept(work)
     while not working.done():
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(working)

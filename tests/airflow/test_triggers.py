@@ -12,8 +12,15 @@ from typing import Any
 
 import pytest
 from airflow.jobs.triggerer_job_runner import TriggerRunner
+from airflow.sdk.exceptions import ErrorType
 from airflow.sdk.execution_time import task_runner
-from airflow.sdk.execution_time.comms import GetTaskStates, TaskStatesResult
+from airflow.sdk.execution_time.comms import (
+    ErrorResponse,
+    GetTaskStates,
+    GetVariable,
+    TaskStatesResult,
+    VariableResult,
+)
 
 from orchestration.airflow import versions
 from orchestration.airflow.clients import Clients
@@ -139,6 +146,30 @@ def test_out_of_time_it_stops_what_it_waits_for(aws: ScriptedAws) -> None:
     aws.jobs["job-1"] = ["InProgress"]
     assert fired(trigger(0.1))["train.job-1"]["error"] == "TimedOut"
     assert aws.count()["StopTrainingJob"] == 1
+
+
+class Variables:
+    """The triggerer's supervisor, as it answers what a variable is; ``None``: it can't."""
+
+    def __init__(self, *values: str | None) -> None:
+        self.values = list(values)
+
+    async def asend(self, message: GetVariable) -> VariableResult | ErrorResponse:
+        await asyncio.sleep(0)
+        value = self.values.pop(0) if len(self.values) > 1 else self.values[0]
+        if value is None:
+            return ErrorResponse(error=ErrorType.API_SERVER_ERROR)
+        if value == "broken":
+            raise OSError("the supervisor has gone")
+        return VariableResult(key=message.key, value=value)
+
+
+def test_it_gives_control_back_when_a_variable_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = Variables("old", None, "broken", "old", "new")
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", answers, raising=False)
+    looking = FollowTrigger(watches="[]", connection=CONNECTION, variable="a.variable", seen="old")
+    assert fired(FollowTrigger(**looking.serialize()[1])) == {}
+    assert answers.values == ["new"]
 
 
 class Supervisor:

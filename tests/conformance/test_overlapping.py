@@ -12,7 +12,9 @@ from orchestration import Pipeline
 from orchestration.backends.stepfunctions.beginning.overlapping import SKIPPED
 from orchestration.deploy import step_functions
 from orchestration.deploy.executions import listed
+from orchestration.errors import LocalError
 from orchestration.local import EmbeddedAws, Fault
+from orchestration.local.airflow import LocalAirflow, TaskState
 from tests.local.conftest import ROLE, wait
 
 pytestmark = pytest.mark.slow
@@ -255,6 +257,40 @@ def test_the_older_run_is_stopped_and_cleaned_up_before_the_newer_one_pays(
     last = len(ends) - 1 - ends[::-1].index("CreateTrainingJob")
     assert "StopTrainingJob" in ends[:last]
     machine.stop(second)
+
+
+def test_on_airflow_the_older_run_ends_before_the_newer_one_pays(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    """Its loop drives one run at a time: a run that is left is under way, and goes on later."""
+    fields = {**PIPELINE, "name": "on-airflow", "stages": [JOB]}
+    pipeline = Pipeline(overlap="stop_older", **fields)
+
+    def leave(run_id: str, task_id: str) -> None:
+        def die(task: TaskState) -> None:
+            if (task.task_id, task.state) == (task_id, "deferred"):
+                airflow.kill()
+
+        with pytest.raises(LocalError, match="Airflow was killed"):
+            airflow.run(pipeline, aws=aws, run_id=run_id, on_progress=die)
+
+    leave("first", "train")
+    leave("second", "inputs")
+    assert creations(aws, "on-airflow-") == [None]
+    stopped = airflow.run(pipeline, aws=aws, run_id="first")
+    assert (stopped.state, stopped.error) == ("failed", "Superseded"), stopped.log
+    assert stopped.cause == "A newer run took its place: second"
+    jobs = [
+        each.request
+        for each in aws.calls(service="sagemaker")
+        if each.operation == "StopTrainingJob"
+    ]
+    assert any(job["TrainingJobName"].startswith("on-airflow-") for job in jobs)
+    leave("second", "train")
+    assert creations(aws, "on-airflow-") == [None, None]
+    cleared = airflow.run(pipeline, aws=aws, run_id="first")
+    assert (cleared.state, cleared.error) == ("failed", "Superseded"), cleared.log
+    assert creations(aws, "on-airflow-") == [None, None]
 
 
 def test_of_two_that_start_together_the_newer_one_goes_on(aws: EmbeddedAws) -> None:

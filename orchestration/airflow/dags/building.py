@@ -254,7 +254,8 @@ class _Builder:
             if self.group is None:
                 arguments["trigger"] = self.spec.trigger
                 arguments["schedule"] = self.spec.schedule
-            arguments |= self._region() | overlapping.looking(self.policy)
+            arguments |= self._region()
+            arguments |= overlapping.looking(self.policy, deferrable=self.connection.deferrable)
         elif self.group is not None and task.operator != "JoinOperator":
             arguments["group"] = self.group
         if task.stage == OUTPUTS and self.group is not None:
@@ -266,6 +267,7 @@ class _Builder:
         if assets:
             arguments["outlets"] = assets
         if task.operator not in _PLAIN:
+            arguments |= overlapping.giving_way(self.policy, task)
             arguments["aws_conn_id"] = self.connection.aws_conn_id
             arguments["region_name"] = self.connection.region_name
             bounded = loop is not None or task.mapped_over is not None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
-from orchestration.backends.airflow import last_look, overlapping, skipping
+from orchestration.backends.airflow import last_look, skipping
 from orchestration.backends.airflow.assets import give_options, place_assets
 from orchestration.backends.airflow.cutting import Cutter, Place
 from orchestration.backends.airflow.draft import Draft
@@ -88,8 +88,7 @@ def render(workflow: Workflow) -> DagSpec:
         )
         for group in cutter.groups
     )
-    refused = [*_misnamed(workflow), *overlapping.problems(workflow.overlap)]
-    problems = [*refused, *cutter.problems, *writer.problems]
+    problems = [*_misnamed(workflow), *cutter.problems, *writer.problems]
     if problems:
         raise UnsupportedError(problems)
     return DagSpec(

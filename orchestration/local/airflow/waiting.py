@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import threading
 from collections.abc import Mapping
@@ -10,8 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow.models.taskinstance import TaskInstance
+from airflow.models.variable import Variable
+from airflow.sdk.execution_time.comms import GetVariable, VariableResult
+from airflow.sdk.execution_time.supervisor import InProcessSupervisorComms, set_supervisor_comms
 from airflow.sdk.serde import serialize
+from airflow.utils.session import create_session
 from airflow.utils.state import TaskInstanceState
+from sqlalchemy import select
 
 if TYPE_CHECKING:
     from airflow.triggers.base import BaseTrigger
@@ -26,6 +32,25 @@ class Following:
     kwargs: Mapping[str, Any]
 
 
+class _Supervisor:
+    """The supervisor of a triggerer, as triggers ask it for variables."""
+
+    async def asend(self, message: GetVariable) -> VariableResult | None:
+        """Return a variable of the database."""
+        value = await asyncio.to_thread(_value, message.key)
+        return None if value is None else VariableResult(key=message.key, value=value)
+
+
+def _value(key: str) -> str | None:
+    with create_session() as session:
+        row = session.scalar(select(Variable).where(Variable.key == key))
+        return None if row is None else row.get_val()
+
+
+# What tasks have in its place while they run here (Airflow 3.3.2) can't be asked by triggers.
+InProcessSupervisorComms.asend = _Supervisor.asend  # type: ignore[attr-defined,unused-ignore]
+
+
 class Triggers:
     """Triggers that wait concurrently in one thread, as in a triggerer."""
 
@@ -35,6 +60,8 @@ class Triggers:
         self._awake = threading.Event()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
+        self._asking = contextlib.ExitStack()
+        self._asking.enter_context(set_supervisor_comms(_Supervisor()))
 
     def start(self, instance_id: Any, following: Following, trigger: BaseTrigger) -> None:
         """Run a trigger, whose event lets a task go on."""
@@ -57,6 +84,7 @@ class Triggers:
 
     def close(self) -> None:
         """End the triggers that still wait."""
+        self._asking.close()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -20,6 +20,7 @@ from orchestration.backends.stepfunctions.owning import UNQUALIFIED
 from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice
 from orchestration.cleanup import COMPANION
+from orchestration.execution import wording
 from orchestration.expressions import Json
 from orchestration.graph import Operation, Overlap, Retry
 
@@ -36,8 +37,6 @@ _LONGEST_S: Final = 366 * 86_400
 https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html"""
 MOST_LOOKS: Final = _GROWTH + ceil(log(_LONGEST_S / (SETTLE_S * _GROWTH)) / log(1 + 1 / _GROWTH))
 """The looks of a run that waits as long as it may."""
-SUPERSEDED: Final = "Superseded"
-"""The error of an execution that a newer one has stopped."""
 _ENDS_WITHIN_S: Final = 15
 """The seconds after which an execution that was stopped is looked for again."""
 _PATIENT: Final = Retry(attempts=40)
@@ -138,10 +137,11 @@ def _wait(states: States) -> str:
 
 def _stop(scope: Scope, states: States, following: str) -> str:
     """Write the end of the oldest execution."""
+    before = wording.filled(wording.BY_NEWER, newer="")
     request: dict[str, Json] = {
         "ExecutionArn": enclosed(_ARN),
-        "Error": SUPERSEDED,
-        "Cause": enclosed("'A newer run took its place: ' & $states.context.Execution.Id"),
+        "Error": wording.SUPERSEDED,
+        "Cause": enclosed(f"{quote(before)} & $states.context.Execution.Id"),
     }
     stop = _task("StopExecution", request, scope)
     stop["Assign"] = {_STOPPED: True}
