@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Final, cast
 
 from orchestration.errors import RunError
 from orchestration.execution import wording
@@ -23,6 +24,7 @@ from orchestration.execution.scope import Own
 from orchestration.execution.sending import passes, sent
 from orchestration.expressions import Environment, Json, evaluate
 from orchestration.graph import Call, Operation, Pages
+from orchestration.refs import Parameter
 
 LONGEST_NAME = 63
 """Characters of a SageMaker job's name."""
@@ -73,7 +75,8 @@ class Job:
         """Return what the refusal of its call fails the step with."""
         place = wording.place(self.request.service, self.request.parameters)
         subject = "".join(map(str, (self.subject, *place)))
-        cause = wording.filled(wording.CALL_REFUSED, subject=subject, message=error.message)
+        message = _with_value(error.message, self.request, self.call.operation)
+        cause = wording.filled(wording.CALL_REFUSED, subject=subject, message=message)
         definite = error.lasting and not passes(error, self.call.retry)
         return (RunError if definite else Trouble)(error.code, cause)
 
@@ -154,3 +157,32 @@ def _renamed(value: Json, old: str, new: str) -> Json:
     if isinstance(value, list):
         return [_renamed(item, old, new) for item in value]
     return new if value == old else value
+
+
+_LENGTH: Final = re.compile(r"^Invalid length for parameter (\S+), value: \d+", re.MULTILINE)
+
+
+def _with_value(message: str, request: Request, operation: Operation) -> str:
+    """Return botocore's refusal of a text's length with the text, and the parameter it is."""
+    refused = _LENGTH.search(message)
+    if refused is None:
+        return message
+    place = re.findall(r"[^.\[\]]+", refused[1])
+    value, given = _at(request.parameters, place), _at(operation.request, place)
+    if not isinstance(value, str):
+        return message
+    field = refused[1]
+    if isinstance(given, Parameter):
+        field = wording.filled(wording.OF_PARAMETER, field=field, name=given.name)
+    return wording.filled(wording.WITH_VALUE, message=message, field=field, value=value)
+
+
+def _at(tree: object, place: Sequence[str]) -> object:
+    for name in place:
+        if isinstance(tree, Mapping):
+            tree = tree.get(name)
+        elif isinstance(tree, list | tuple) and name.isdigit():
+            tree = tree[int(name)]
+        else:
+            return None
+    return tree

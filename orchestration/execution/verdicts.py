@@ -95,8 +95,9 @@ def judged(
     if status in until.failure:
         limit = MISSING if until.limit is None else at(response, until.limit)
         if limit in until.limits:
+            words = wording.filled(wording.LIMIT, word=limit, setting=until.limits[str(limit)])
             cause = wording.filled(
-                wording.ENDED_WITH_REASON, subject=subject, status=status, reason=limit
+                wording.ENDED_WITH_REASON, subject=subject, status=status, reason=words
             )
             again = _is_repeated(call, "time_limit")
             return Failed(TIMED_OUT, cause, limited=True, repeatable=again)

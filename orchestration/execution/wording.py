@@ -61,6 +61,8 @@ METRIC_NOT_NUMBER: Final = "MetricNotNumber"
 ENDED: Final = "{subject} ended as {status}"
 BEFORE_REASON: Final = ": "
 ENDED_WITH_REASON: Final = f"{ENDED}{BEFORE_REASON}{{reason}}"
+LIMIT: Final = "{word} ({setting})"
+"""The reason of a job that ran out of its own time: AWS's word, and the stage's field."""
 LATE: Final = "{subject} did not end within {limit}"
 """``limit`` is one of the next two."""
 OWN_LIMIT: Final = "{seconds} s"
@@ -73,6 +75,9 @@ ASKED: Final = "{operation} of {subject}"
 CALL_REFUSED: Final = f"{{subject}}{BEFORE_REASON}{{message}}"
 POLL_REFUSED: Final = f"{ASKED}{BEFORE_REASON}{{message}}"
 POLL_REFUSED_AND_STOPPED: Final = f"{POLL_REFUSED}{TOLD_TO_STOP}"
+WITH_VALUE: Final = "{message}; {field} is {value!r}"
+"""The refusal of a text by botocore, whose message has the length instead of the text."""
+OF_PARAMETER: Final = "{field}, the run's parameter {name},"
 REFUSED: Final = "{subject} was refused: {code}: {message}"
 """The refusal of one of several requests, for lack of capacity or quota."""
 REFUSED_BEFORE: Final = "{subject} was refused before"
@@ -159,12 +164,23 @@ def limit_of_stage(call: Call) -> str:
     return filled(LIMIT_OF_STAGE, seconds=number(seconds), stage=stage_of(call.name))
 
 
+_OBJECTS: Final[Mapping[str, str]] = {
+    "dynamodb": "TableName",
+    "secretsmanager": "SecretId",
+    "sns": "TopicArn",
+    "sqs": "QueueUrl",
+}
+"""Services that say "it does not exist", and the field with what does not."""
+
+
 def place(service: str, request: Mapping[str, T]) -> tuple[str | T, ...]:
-    """Return what a request to S3 is about, in pieces, since S3's messages name no object.
+    """Return what a request is about, in pieces, where the service's messages name no object.
 
     >>> place("s3", {"Bucket": "data", "Prefix": "set/"})
     (' of s3://', 'data', '/', 'set/')
     """
+    if service in _OBJECTS and _OBJECTS[service] in request:
+        return (" of ", request[_OBJECTS[service]])
     if service != "s3" or "Bucket" not in request:
         return ()
     pieces = (("Bucket", " of s3://"), ("Key", "/"), ("Prefix", "/"), ("CopySource", " from s3://"))

@@ -168,8 +168,9 @@ class Until:
     """Their fields there, each with the words behind its number: ``{"Stopped": "stopped"}``."""
     limit: Path | None = None
     """The place where a job that failed says which limit on its own time ended it."""
-    limits: frozenset[str] = frozenset()
-    """The words there that mean so; the step then fails with :data:`TIMED_OUT`."""
+    limits: Mapping[str, str] = field(default_factory=dict)
+    """The words there that mean so, each with the setting that it is about; the step then fails
+    with :data:`TIMED_OUT`."""
     interval_s: float = 30.0
     timeout_s: float = 86_400.0
     """After so long it is stopped (``stop``) and the step fails with :data:`TIMED_OUT`."""

@@ -481,7 +481,7 @@ def training(name: str, **request: Any) -> Call:
             failure=frozenset(["Failed", "Stopped"]),
             reason=("FailureReason",),
             limit=("SecondaryStatus",),
-            limits=frozenset(["MaxRuntimeExceeded", "MaxWaitTimeExceeded"]),
+            limits={"MaxRuntimeExceeded": "it has 1 s", "MaxWaitTimeExceeded": "it has 2 s"},
             stop=Operation("sagemaker", "StopTrainingJob", described),
             interval_s=5,
         ),
@@ -511,7 +511,7 @@ def test_a_job_over_its_time_timed_out_polled_or_not(
     ended = execute(workflow(training("late", **slow), parameters=(TOKEN,)), fresh())
     assert ended.error == "TimedOut", ended.cause
     assert ended.cause.startswith("CreateTrainingJob late")
-    assert ended.cause.endswith(" ended as Stopped: MaxRuntimeExceeded")
+    assert ended.cause.endswith(" ended as Stopped: MaxRuntimeExceeded (it has 1 s)")
 
 
 @POLLED

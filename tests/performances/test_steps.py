@@ -124,11 +124,14 @@ def test_a_failed_job_is_named_with_its_reason() -> None:
 
 def test_a_job_over_its_own_time_timed_out() -> None:
     over: Answer = {"Status": "Failed", "Limit": "MaxRuntimeExceeded", "Reason": "r"}
-    limited = job(until={"limit": ("Limit",), "limits": frozenset(["MaxRuntimeExceeded"])})
+    limited = job(until={"limit": ("Limit",), "limits": {"MaxRuntimeExceeded": "max_run is 9"}})
     with pytest.raises(RunError) as caught:
         run(limited, edge=edge(DescribeTrainingJob=over))
     assert caught.value.error == "TimedOut"
-    assert caught.value.cause == "CreateTrainingJob train.job ended as Failed: MaxRuntimeExceeded"
+    assert (
+        caught.value.cause
+        == "CreateTrainingJob train.job ended as Failed: MaxRuntimeExceeded (max_run is 9)"
+    )
 
 
 def test_a_job_that_takes_too_long_is_stopped() -> None:

@@ -27,7 +27,7 @@ MESSAGE: Final = Raw("$substringBefore($states.input.Cause, ' (Service:')")
 
 
 def place(operation: Operation) -> Words:
-    """Return what a request to S3 is about; empty for other requests."""
+    """Return what a request is about, where the service's messages do not say it; else nothing."""
     request = dict(operation.request)
     key = "Key" if "Key" in request else "Prefix"
     match request.get("Bucket"), request.get(key):

@@ -15,7 +15,7 @@ _MOST_SHOWN: Final = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What an attribute must be, and what a conversion reads instead of another value."""
+    """A description of the values of an attribute, and what is read instead of another value."""
 
     words: str
     fits: Callable[[Any], bool]

@@ -108,7 +108,9 @@ class States:
             name=f"{stage}.in_service",
             condition=Compare("eq", status, "InService"),
             error="EndpointFailed",
-            cause=join("the endpoint is ", status, ": ", reason),
+            cause=join(
+                *(f"stage {stage}: endpoint ", self.made.endpoint, " is ", status, ": ", reason)
+            ),
         )
 
     def verified(self) -> Require:

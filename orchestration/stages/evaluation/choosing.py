@@ -41,9 +41,12 @@ def fragment(
     if threshold is not None and stage.miss == "fail":
         what = f"{stage.metric} of stage {stage.name}"
         if stage.several:
-            what = f"the best {stage.noun}'s {stage.metric}"
+            what = f"stage {stage.name}: the best {stage.noun}'s {stage.metric}"
+        uri = choice.values.get("checkpoint", choice.values.get(tuned.MODEL, stage.model))
         name = f"{stage.name}.gate"
-        stopper = threshold.stopper(name, metric, stage.direction, what=what, after=choice.last)
+        stopper = threshold.stopper(
+            name, metric, stage.direction, what=what, after=choice.last, of=uri
+        )
         [condition] = _reached(stage, metric)
         gates = (replace(stopper, condition=condition),)
     passed = choice.passed

@@ -36,13 +36,21 @@ class Threshold(Model):
         return Compare(op, measured, self.value)
 
     def stopper(
-        self, step: str, measured: Tree, direction: Direction, *, what: str, after: str
+        self,
+        step: str,
+        measured: Tree,
+        direction: Direction,
+        *,
+        what: str,
+        after: str,
+        of: Tree = None,
     ) -> Require:
-        """Return the step that fails the run where ``what`` does not pass."""
+        """Return the step that fails the run where ``what`` does not pass; ``of``: its URI."""
         needed = "at least" if direction == "max" else "at most"
         cause = join(
             f"{what} is ",
             cast("Expression[object]", measured),
+            *(() if of is None else (" (", cast("Expression[object]", of), ")")),
             f"; it must be {needed} ",
             apply(Function.TEXT, self.value),
         )

@@ -121,7 +121,7 @@ class TrainingJob(TrainingFields):
                 reason=("FailureReason",),
                 absent=ABSENT,
                 limit=("SecondaryStatus",),
-                limits=frozenset(["MaxRuntimeExceeded", "MaxWaitTimeExceeded"]),
+                limits=self._limits(),
                 interval_s=self.poll_interval_s,
                 timeout_s=limit + (self.cluster.max_pending_s or 0) + _PROVISIONING_S,
                 stop=first.stop,
@@ -132,6 +132,16 @@ class TrainingJob(TrainingFields):
                 },
             ),
         )
+
+    def _limits(self) -> dict[str, str]:
+        """Return what SageMaker calls the ends of the job's time, each with its setting."""
+        limits = {
+            "MaxRuntimeExceeded": f"max_runtime_s of stage {self.name} is {self.max_runtime_s}"
+        }
+        if self.spot is not None:
+            wait = f"spot.max_wait_s of stage {self.name} is {self.spot.max_wait_s}"
+            limits["MaxWaitTimeExceeded"] = wait
+        return limits
 
     def _attempts(self, context: Context) -> Iterator[Alternative]:
         for number, candidate in enumerate(self.candidates()):

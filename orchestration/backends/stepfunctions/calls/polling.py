@@ -114,8 +114,15 @@ class Polling:
         limit = self._until.limit
         if limit is None:
             return []
-        met = _among(path(root, limit), self._until.limits)
-        error = self._error(wording.TIMED_OUT, root, path(root, limit))
+        met = _among(path(root, limit), frozenset(self._until.limits))
+        said = {
+            word: wording.filled(wording.LIMIT, word=word, setting=setting)
+            for word, setting in self._until.limits.items()
+        }
+        reason = f"$lookup({literal(dict(said))}, {path(root, limit)})"
+        if len(said) == 1:
+            reason = quote(*said.values())
+        error = self._error(wording.TIMED_OUT, root, reason)
         further = tries.out_of_time(self.step, met, first)
         return [*further, Rule(met, self._failed, output=error)]
 
