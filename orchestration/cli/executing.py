@@ -286,6 +286,7 @@ def backfill(
         int, typer.Option("--at-most", min=1, max=100, help="Runs side by side.")
     ] = 1,
     on: Annotated[Backend, typer.Option("--on", help="Where it is.")] = Backend.STEP_FUNCTIONS,
+    url: Url = None,
     parameters: Parameters = None,
     dry_run: DryRun = False,
     yes: Agreed = False,
@@ -298,16 +299,25 @@ def backfill(
     On Step Functions: a run for each time, with the identity and the values that the schedule would
     have given it. A time whose run was or is there, however it ended, is left out. Shows what it
     would start, asks, starts the oldest first, and waits while as many run as may. Ctrl-C leaves
-    the runs that go on; the same command continues. With `--on airflow` it prints the command of
-    Airflow that does this.
+    the runs that go on; the same command continues. With `--on airflow` and the address of its API
+    server, Airflow makes the runs that are missing and starts them; without an address, its command
+    that does this is printed.
 
     Example: `orchestrate backfill nightly.yaml --from 2027-01-01 --to 2027-02-01 --dry-run`
     """
     from orchestration.cli.commands.changing import Consent
     from orchestration.cli.commands.deployed import backfilling
+    from orchestration.cli.commands.deployed.places import Place
 
-    if on is Backend.AIRFLOW:
+    consent = Consent(yes=yes, dry_run=dry_run, as_json=as_json)
+    if on is Backend.AIRFLOW and url is None:
         backfilling.airflow(pipeline, since, until, at_most=at_most, as_json=as_json)
+        return
+    if on is Backend.AIRFLOW:
+        place, given = Place(on=on, url=url), parameters or ()
+        backfilling.by_airflow(
+            pipeline, since, until, given, at_most=at_most, place=place, consent=consent
+        )
         return
     backfilling.step_functions(
         pipeline,
@@ -317,5 +327,5 @@ def backfill(
         at_most=at_most,
         region=region,
         profile=profile,
-        consent=Consent(yes=yes, dry_run=dry_run, as_json=as_json),
+        consent=consent,
     )

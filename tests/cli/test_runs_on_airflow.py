@@ -37,6 +37,7 @@ WITH_DEFAULTS = (
     "  data: {",
     "  role: {default: arn:aws:iam::123456789012:role/r}\n  data: {default: 's3://b/d', ",
 )
+SCHEDULE = "schedule: {cron: 0 6 * * *, parameters: {bucket: b, data: 's3://b/d'}}"
 GIVEN = ("-p", "bucket=b", "-p", "data=s3://b/d", "-p", "role=arn:aws:iam::123456789012:role/r")
 
 
@@ -67,7 +68,9 @@ def airflow_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
     skipping.write_text(STAGING.replace("name: copying", "name: skipping\noverlap: skip"))
     queueing = home / "queueing.yaml"
     queueing.write_text(STAGING.replace("name: copying", "name: queueing\noverlap: queue"))
-    every = (file, digits, skipping, queueing)
+    nightly = home / "nightly.yaml"
+    nightly.write_text(STAGING.replace("name: copying", f"name: nightly\n{SCHEDULE}"))
+    every = (file, digits, skipping, queueing, nightly)
     files = [dag_file(Pipeline.load(each), home) for each in every]
     passwords = home / "passwords.json"
     passwords.write_text(json.dumps({"admin": PASSWORD}))
@@ -384,3 +387,35 @@ def test_what_is_missing_or_not_there_is_named(
         refused = orchestrate(*runs, "--url", url)
         assert (refused.status, said in refused.err) == (1, True), refused.err
         assert "of-nobody" not in refused.err
+
+
+@with_airflow
+def test_airflow_makes_the_runs_of_times_that_are_over(
+    airflow_api: Airflow, there: tuple[str, ...], orchestrate: Command
+) -> None:
+    file = airflow_api.file.with_name("nightly.yaml")
+    command = ("backfill", file, "--from", "2026-01-01", "--to", "2026-01-04", *there)
+    days = [f"2026-01-0{day}T06:00:00Z" for day in (1, 2, 3)]
+    would = [f"would start nightly/{day}" for day in days]
+    shown = orchestrate(*command, "--dry-run")
+    assert (shown.status, shown.out.splitlines()) == (0, would)
+    assert f"Airflow at {airflow_api.url}" in shown.err
+    assert orchestrate(*command).status == 2  # Nobody is there to say yes.
+    begun = orchestrate(*command[:4], "--to", "2026-01-02", *there, "-p", "limit=4", "--yes")
+    assert (begun.status, begun.out.splitlines()[0]) == (0, would[0]), begun.err
+    assert "warning: DAG nightly is paused: its runs wait" in begun.err
+    [run] = airflow_api.api.get("dags", "nightly", "dagRuns")["dag_runs"]
+    assert (run["run_type"], run["logical_date"], run["conf"]) == (
+        "backfill",
+        days[0],
+        {"limit": 4},
+    )
+    told = orchestrate(*command, "--dry-run", "--json").document
+    assert ([*map(str, told["missing"])], told["backfill"]) == (
+        [day.replace("Z", "+00:00") for day in days[1:]],
+        None,
+    )
+    second = orchestrate(*command, "--yes", "--json")
+    assert (second.status, "already a running backfill for dag nightly" in second.err) == (1, True)
+    over = orchestrate("backfill", file, "--from", "2026-01-01", "--to", "2026-01-02", *there)
+    assert (over.status, over.err.splitlines()[-1]) == (0, "nothing to start")

@@ -15,8 +15,11 @@ from orchestration.cli.naming import named
 from orchestration.cli.output import document, note, require, say
 
 if TYPE_CHECKING:
+    from orchestration.cli.commands.deployed.places import Place
     from orchestration.deploy.executions.backfilling import Fire
     from orchestration.pipeline import Pipeline
+    from orchestration.runs.airflow import Api
+    from orchestration.runs.airflow.backfills import Wanted
 
 
 def airflow(pipeline: str, since: str, until: str, *, at_most: int, as_json: bool) -> None:
@@ -33,6 +36,73 @@ def airflow(pipeline: str, since: str, until: str, *, at_most: int, as_json: boo
         say(shlex.join(command["command"]))
     else:
         note("the schedule has no time then")
+
+
+def by_airflow(
+    pipeline: str,
+    since: str,
+    until: str,
+    parameters: Sequence[str],
+    *,
+    at_most: int,
+    place: Place,
+    consent: Consent,
+) -> None:
+    """Let Airflow make the runs that are missing, or show what it would make."""
+    from orchestration.deploy.executions.backfilling import check_number, fires_between, run_of
+    from orchestration.runs.airflow import backfills
+
+    loaded = named(pipeline).load()
+    check_number(loaded, at_most)
+    end = min(moment(until, "--to"), datetime.now(tz=UTC))
+    fires = fires_between(loaded, moment(since, "--from"), end)
+    wanted = _wanted(loaded, fires, parameters, at_most) if fires else None
+    api = place.api()
+    note(f"Airflow at {place.url}")
+    times = () if wanted is None else backfills.missing(api, wanted)
+    if not consent.as_json:
+        for each in times:
+            say(f"would start {run_of(loaded.name, each)}")
+    created = None
+    if wanted is None or not times:
+        note("nothing to start")
+    elif not consent.dry_run:
+        consent.ask(f"start {len(times)} runs of {loaded.name}, {at_most} at a time")
+        created = _created(api, wanted, consent)
+    if consent.as_json:
+        document(
+            {
+                "pipeline": loaded.name,
+                "fires": [_data(each) for each in fires],
+                "missing": [each.isoformat() for each in times],
+                "backfill": created,
+            }
+        )
+
+
+def _wanted(
+    pipeline: Pipeline, fires: Sequence[Fire], parameters: Sequence[str], at_most: int
+) -> Wanted:
+    from orchestration.runs.airflow.backfills import Wanted
+
+    specs = pipeline.parameter_specs()
+    return Wanted(
+        dag=pipeline.name,
+        first=fires[0].time,
+        last=fires[-1].time,
+        at_most=at_most,
+        values=values.parameters(specs, parameters, filled=[spec.name for spec in specs]),
+    )
+
+
+def _created(api: Api, wanted: Wanted, consent: Consent) -> int:
+    from orchestration.runs.airflow import backfills
+
+    if backfills.is_paused(api, wanted.dag):
+        note(f"warning: DAG {wanted.dag} is paused: its runs wait")
+    created = backfills.create(api, wanted)
+    consent.report(f"back-fill {created} of {wanted.dag}")
+    return created
 
 
 def _of_airflow(pipeline: Pipeline, fires: Sequence[Fire], at_most: int) -> dict[str, list[str]]:

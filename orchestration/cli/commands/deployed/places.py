@@ -16,7 +16,7 @@ from orchestration.errors import StartError
 if TYPE_CHECKING:
     from orchestration.deploy.account import Regional
     from orchestration.runs import Runs
-    from orchestration.runs.airflow import DagRuns
+    from orchestration.runs.airflow import Api, DagRuns
     from orchestration.runs.operating import Stopped
 
 TOKEN: Final = "AIRFLOW_CLI_TOKEN"  # noqa: S105 - the name of a variable, which `airflowctl` reads
@@ -50,6 +50,12 @@ class Place:
 
     def dag_runs(self, pipeline: str) -> DagRuns:
         """Return the runs of a pipeline's DAG."""
+        from orchestration.runs.airflow import DagRuns
+
+        return DagRuns(pipeline, self.api())
+
+    def api(self) -> Api:
+        """Return a client of Airflow's API server."""
         if self.url is None:
             raise typer.BadParameter(
                 "is missing: the address of Airflow's API server", param_hint="--url"
@@ -60,9 +66,9 @@ class Place:
                 f"{TOKEN} is not set; it holds a token of Airflow's API, as a POST of username and "
                 f"password to {self.url.rstrip('/')}/auth/token gives"
             )
-        from orchestration.runs.airflow import Api, DagRuns
+        from orchestration.runs.airflow import Api
 
-        return DagRuns(pipeline, Api(self.url, token))
+        return Api(self.url, token)
 
     def ended(self, stopped: Stopped) -> str:
         """Return what became of a run that was to be stopped."""
