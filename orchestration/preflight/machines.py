@@ -34,6 +34,10 @@ class Machines:
     """True if SageMaker takes one of several types."""
     at_once: int = 1
     """The number of such groups that the run may have at the same time."""
+    variant: str = ""
+    """The variant of an endpoint; empty for jobs."""
+    most: int = 0
+    """The most that SageMaker itself may make of them (``ManagedInstanceScaling``); 0: no more."""
 
     @property
     def quota(self) -> str:
@@ -66,11 +70,15 @@ def machines(request: Request) -> Iterator[Machines]:
 
 def _hosting(request: Request, path: tuple[str | int, ...]) -> Iterator[Machines]:
     count, usage = "InitialInstanceCount", "endpoint usage"
-    yield from _group(request, path, usage, 1, count=count)
+    variant = str(request.at(*path, "VariantName") or "")
+    most = _whole(request.at(*path, "ManagedInstanceScaling", "MaxInstanceCount"), 0)
+    for each in _group(request, path, usage, 1, count=count):
+        yield replace(each, variant=variant, most=most)
     for number, _ in enumerate(request.at(*path, "InstancePools") or ()):
         pool = (*path, "InstancePools", number)
         for each in _group(request, pool, usage, 1, choice=True):
-            yield replace(each, count=_whole(known(request.at(*path, count)), 1))
+            first = _whole(known(request.at(*path, count)), 1)
+            yield replace(each, count=first, variant=variant, most=most)
 
 
 def _training(request: Request, inside: tuple[str | int, ...], at_once: int) -> Iterator[Machines]:

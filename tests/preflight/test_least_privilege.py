@@ -14,6 +14,13 @@ from orchestration.local import EmbeddedAws
 from orchestration.preflight import Finding, examine
 from tests.preflight.conftest import ROLE, TRAINING, pipeline, push, role, trust
 
+DEPLOYED = """\
+schedule: {cron: "0 6 * * *", timezone: UTC}
+trigger: {event: {source: [shop]}}
+step_functions:
+  logging: {}
+  alarms: {sns_topic: "arn:aws:sns:us-east-1:123456789012:alarms"}
+"""
 DOCTOR = "arn:aws:iam::123456789012:role/doctor"
 
 
@@ -32,6 +39,8 @@ def enforcing() -> Iterator[EmbeddedAws]:
         embedded.client("s3").put_bucket_encryption(
             Bucket="workspace", ServerSideEncryptionConfiguration={"Rules": rules}
         )
+        # Whose it is is asked of what is there.
+        embedded.client("logs").create_log_group(logGroupName="/aws/vendedlogs/states/healthy")
         # Not s3:GetObject, so that the policies of buckets are asked for.
         role(embedded, ROLE, "s3:PutObject", "ecr:*", "logs:*", "cloudwatch:*", "kms:*")
         iam = embedded.client("iam")
@@ -55,7 +64,7 @@ def checked(aws: EmbeddedAws) -> Pipeline:
         ),
         ("/train:1", "/train:both"),
         ("instance_count: 2", f'instance_count: 2, volume_kms_key: "{key}"'),
-        ("stages:", 'schedule: {cron: "0 6 * * *", timezone: UTC}\nstages:'),
+        ("stages:", f"{DEPLOYED}stages:"),
     )
 
 

@@ -60,6 +60,41 @@ def test_a_schedule_of_something_else_is_found(aws: EmbeddedAws, found: Examine)
     assert found(pipeline(TRAINING, (NIGHTLY[0], *daily), name="timed"), "names") == []
 
 
+MONITORED = """\
+trigger: {event: {source: [shop]}}
+step_functions:
+  logging: {}
+  alarms: {sns_topic: "arn:aws:sns:us-east-1:123456789012:alarms"}
+stages:"""
+
+
+def test_rules_log_groups_alarms_and_further_roles_of_others_are_found(
+    aws: EmbeddedAws, found: Examine
+) -> None:
+    events, logs, alarms = aws.client("events"), aws.client("logs"), aws.client("cloudwatch")
+    watched = pipeline(TRAINING, ("stages:", MONITORED), name="busy")
+    assert found(watched, "names") == []
+    aws.client("iam").create_role(
+        RoleName="busy-us-east-1-trigger", AssumeRolePolicyDocument=trust("events.amazonaws.com")
+    )
+    other = "arn:aws:states:us-east-1:123456789012:stateMachine:other"
+    for name in ("busy-trigger", "busy-companion"):
+        events.put_rule(Name=name, EventPattern=json.dumps({"source": ["x"]}))
+        events.put_targets(Rule=name, Targets=[{"Id": "1", "Arn": other, "RoleArn": ROLE}])
+    logs.create_log_group(logGroupName="/aws/vendedlogs/states/busy")
+    alarms.put_metric_alarm(
+        AlarmName="busy-executions-failed", ComparisonOperator="GreaterThanThreshold", Threshold=1,
+        EvaluationPeriods=1, MetricName="m", Namespace="n", Period=60, Statistic="Sum",
+    )  # fmt: skip
+    assert {each.what for each in found(watched, "names")} == {
+        "role busy-us-east-1-trigger exists, and no pipeline owns it",
+        f"rule busy-trigger exists, and starts {other}",
+        f"rule busy-companion exists, and starts {other}",
+        "log group /aws/vendedlogs/states/busy exists, and no pipeline owns it",
+        "alarm busy-executions-failed exists, and no pipeline owns it",
+    }
+
+
 SERVING = """\
 name: NAME
 workspace: s3://workspace/work

@@ -118,3 +118,35 @@ def test_an_endpoint_s_fallback_within_its_quota_still_serves(
     assert finding.severity == "may fail"
     assert finding.what.startswith("3 x ml.g5.xlarge asked for, and the quota is 2")
     assert finding.what.endswith("3 x ml.g6.xlarge would still be tried")
+
+
+COMPONENT = """\
+endpoint_name: shared
+    update: {}
+    inference_component:
+      name: cats
+      copies: 1
+      memory_mib: 1024
+      managed_instances: {min_instances: 1, max_instances: 8}"""
+
+
+@pytest.mark.parametrize(
+    "scaling",
+    [
+        "autoscaling: {min_instances: 1, max_instances: 8, invocations_per_minute: 300}",
+        COMPONENT,
+    ],
+)
+def test_what_scaling_may_make_needs_a_quota_too(
+    aws: EmbeddedAws, found: Examine, scaling: str
+) -> None:
+    aws.provide(quotas={"ml.g5.4xlarge for endpoint usage": 4})
+    serving = pipeline(
+        SERVING,
+        ("instance_type: ml.g5.xlarge", f"instance_type: ml.g5.4xlarge\n    {scaling}"),
+        ("    fallbacks: [ml.g6.xlarge]\n", ""),
+    )
+    [finding] = found(serving, "quotas")
+    assert finding.severity == "may fail"
+    assert "scaling may make 8 of them, and the quota is 4" in finding.what
+    assert "to at least 8" in finding.mend

@@ -12,7 +12,7 @@ from orchestration.deploy.identities.touched import touched
 from orchestration.deploy.permissions import Runs, Statement
 from orchestration.deploy.permissions.patterns import ANY, Known, iam, listings, pattern, s3
 from orchestration.deploy.permissions.requests import calls, keys, roles
-from orchestration.deploy.resources import GROUP, Names
+from orchestration.deploy.resources import GROUP, Desired, Names
 from orchestration.expressions import Tree
 from orchestration.graph import Operation, Workflow, all_steps
 
@@ -42,15 +42,22 @@ _KEY: Final = ("kms:DescribeKey", "kms:GetKeyPolicy", "kms:ListGrants")
 
 
 def doctor(
-    workflow: Workflow, account: Account, runs: Runs, names: Names, own_role: str | None
+    desired: Desired,
+    names: Names,
+    workflow: Workflow,
+    account: Account,
+    runs: Runs,
+    *,
+    own_role: str | None,
 ) -> Identity:
     """Return the least identity that can run every check of the doctor.
 
-    ``own_role`` is the user's own role of the state machine, if there is one.
+    ``desired`` is what a deployment would make without ``own_role``, which is the user's own role
+    of the state machine, if there is one.
     """
     graph = workflow.graph
     steps = {step.name: step for step in all_steps(graph)}
-    needed = list(_names(workflow, account, names))
+    needed = list(_names(desired, account, names))
     if own_role is not None:
         needed += (each.by("permissions") for each in _of_role(own_role))
     for parameters in runs:
@@ -66,15 +73,28 @@ def doctor(
     return identity("doctor", "whoever runs orchestrate doctor", needed)
 
 
-def _names(workflow: Workflow, account: Account, names: Names) -> Iterator[Statement]:
-    machines = (names.machine_arn, names.companion.machine_arn)
-    named = account.role_arn(names.role), account.role_arn(names.companion.role)
+def _names(desired: Desired, account: Account, names: Names) -> Iterator[Statement]:
+    companion = names.companion
+    machines = (names.machine_arn, companion.machine_arn)
     yield _on("SeeMachines", "states:DescribeStateMachine", *machines).by("names")
     yield _on("SeeMachines", "states:ListTagsForResource", *machines).by("names")
-    yield _on("SeeRoles", "iam:GetRole", *named).by("names")
-    if workflow.schedule is not None:
-        schedule = account.arn("scheduler", f"schedule/{GROUP}/{names.schedule}")
-        yield _on("SeeSchedules", "scheduler:GetSchedule", schedule).by("names")
+    made = (desired.schedule_role, desired.trigger_role, desired.transfer_role, desired.batch_role)
+    roles = [names.role, companion.role, companion.starter, *(role.name for role in made if role)]
+    yield _on("SeeRoles", "iam:GetRole", *map(account.role_arn, roles)).by("names")
+    schedules = [companion.name, *([names.schedule] if desired.schedule else [])]
+    timed = [account.arn("scheduler", f"schedule/{GROUP}/{name}") for name in schedules]
+    yield _on("SeeSchedules", "scheduler:GetSchedule", *timed).by("names")
+    rules = [companion.name, *([names.trigger] if desired.trigger else [])]
+    for action in ("DescribeRule", "ListTargetsByRule"):
+        arns = (account.arn("events", f"rule/{name}") for name in rules)
+        yield _on("SeeRules", f"events:{action}", *arns).by("names")
+    if desired.log_group is not None:
+        group = desired.log_group.arn
+        yield _on("FindLogGroups", "logs:DescribeLogGroups", "*").by("names")
+        yield _on("SeeLogGroups", "logs:ListTagsForResource", group, f"{group}:*").by("names")
+    for alarm in desired.alarms:
+        for action in ("DescribeAlarms", "ListTagsForResource"):
+            yield _on("SeeAlarms", f"cloudwatch:{action}", alarm.arn).by("names")
 
 
 def _of_request(operation: Operation, known: Known, account: Account) -> Iterator[Statement]:

@@ -53,7 +53,7 @@ def identities(
         *_companion(workflow, account, wanted),
         *_copying(workflow, wanted),
         deployer(final, names, workflow, account),
-        doctor(workflow, account, runs, names, own),
+        doctor(wanted, names, workflow, account, runs, own_role=own),
         # Whichever role the connection has, it is one of this account.
         _with_owners(
             airflow(workflow, account, runs),

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from orchestration.deploy import batch_copies, transfers
 from orchestration.deploy.account import OWNER
 from orchestration.deploy.aliases.model import starts
 from orchestration.deploy.composing import names_of
-from orchestration.deploy.resources import GROUP
+from orchestration.deploy.monitoring import composing as monitoring
+from orchestration.deploy.monitoring.logs import LogGroup
+from orchestration.deploy.resources import GROUP, Names
+from orchestration.deploy.starting import Maker
 from orchestration.preflight.examination import Examination
 from orchestration.preflight.findings import Finding, Severity
 from orchestration.preflight.reader import looked
@@ -27,11 +31,48 @@ def names(examination: Examination) -> Iterator[Finding]:
     for machine in (named.machine_arn, named.companion.machine_arn):
         what = f"the name of state machine {machine.rpartition(':')[2]}"
         yield from looked("names", "name", what, _machine(examination, machine))
-    for role in (named.role, named.companion.role):
+    for role in _roles(examination, named):
         yield from looked("names", "name", f"the name of role {role}", _role(examination, role))
-    if examination.workflow.schedule is not None:
-        look = _schedule(examination, named.schedule, named.machine_arn)
-        yield from looked("names", "schedule", f"the name of schedule {named.schedule}", look)
+    own, companion = named.machine_arn, named.companion.machine_arn
+    workflow = examination.workflow
+    schedules = [(named.companion.name, companion)]
+    schedules += [(named.schedule, own)] if workflow.schedule is not None else []
+    for name, machine in schedules:
+        look = _schedule(examination, name, machine)
+        yield from looked("names", "schedule", f"the name of schedule {name}", look)
+    rules = [(named.companion.name, companion)]
+    rules += [(named.trigger, own)] if workflow.trigger is not None else []
+    for name, machine in rules:
+        look = _rule(examination, name, machine)
+        yield from looked("names", "name", f"the name of rule {name}", look)
+    yield from _monitoring(examination)
+
+
+def _roles(examination: Examination, named: Names) -> Iterator[str]:
+    """Yield the names of the roles that a deployment makes."""
+    workflow = examination.workflow
+    yield from (named.role, named.companion.role, named.companion.starter)
+    if workflow.schedule is not None:
+        yield named.schedule_role
+    if workflow.trigger is not None:
+        yield named.trigger_role
+    maker = Maker(account=examination.account, tags={})
+    for copying in (transfers, batch_copies):
+        role = copying.desired(workflow, maker, examination.runs)
+        if role is not None:
+            yield role.name
+
+
+def _monitoring(examination: Examination) -> Iterator[Finding]:
+    pipeline, account = examination.pipeline, examination.account
+    group = monitoring.log_group(pipeline, account, {})
+    if group is not None:
+        look = _log_group(examination, group)
+        yield from looked("names", "step_functions.logging", f"log group {group.name}", look)
+    names = [alarm.name for alarm in monitoring.alarms(pipeline, account, {})]
+    if names:
+        look = _alarms(examination, names)
+        yield from looked("names", "step_functions.alarms", f"alarms {' and '.join(names)}", look)
 
 
 def endpoints(examination: Examination) -> Iterator[Finding]:
@@ -72,6 +113,35 @@ def _schedule(examination: Examination, name: str, machine: str) -> Iterator[Fin
     if there is not None and not starts(there["Target"]["Arn"], machine):
         what = f"schedule {name} exists, and starts {there['Target']['Arn']}"
         yield _taken("schedule", what, "rename the pipeline, or delete the schedule")
+
+
+def _rule(examination: Examination, name: str, machine: str) -> Iterator[Finding]:
+    reader, absent = examination.reader, ("ResourceNotFoundException",)
+    if reader.ask("events", "DescribeRule", absent=absent, Name=name) is None:
+        return
+    targets = reader.ask("events", "ListTargetsByRule", Rule=name)["Targets"]
+    others = [each["Arn"] for each in targets if not starts(each["Arn"], machine)]
+    if others:
+        what = f"rule {name} exists, and starts {' and '.join(others)}"
+        yield _taken("name", what, "rename the pipeline, or delete the rule")
+
+
+def _log_group(examination: Examination, group: LogGroup) -> Iterator[Finding]:
+    reader = examination.reader
+    found = reader.ask("logs", "DescribeLogGroups", logGroupNamePrefix=group.name)["logGroups"]
+    if any(each["logGroupName"] == group.name for each in found):
+        tags = reader.ask("logs", "ListTagsForResource", resourceArn=group.arn).get("tags", {})
+        where, what = "step_functions.logging", f"log group {group.name}"
+        yield from _owned(examination, where, what, tags)
+
+
+def _alarms(examination: Examination, names: list[str]) -> Iterator[Finding]:
+    reader = examination.reader
+    for each in reader.ask("cloudwatch", "DescribeAlarms", AlarmNames=names)["MetricAlarms"]:
+        answer = reader.ask("cloudwatch", "ListTagsForResource", ResourceARN=each["AlarmArn"])
+        tags = {tag["Key"]: tag["Value"] for tag in answer.get("Tags", ())}
+        what = f"alarm {each['AlarmName']}"
+        yield from _owned(examination, "step_functions.alarms", what, tags)
 
 
 def _owned(

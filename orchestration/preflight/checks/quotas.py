@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
+from orchestration.graph import stage_of
 from orchestration.preflight.examination import Examination
 from orchestration.preflight.findings import Finding
 from orchestration.preflight.machines import ASKING, Machines, machines
@@ -14,6 +16,7 @@ _SOURCES: Final = (
     "https://docs.aws.amazon.com/general/latest/gr/sagemaker.html",
     "https://docs.aws.amazon.com/servicequotas/latest/userguide/request-quota-increase.html",
 )
+_INSTANCES: Final = "sagemaker:variant:DesiredInstanceCount"
 _EXCEEDED: Final = "SageMaker refuses what exceeds a quota with ResourceLimitExceeded"
 
 
@@ -40,7 +43,9 @@ def values(reader: Reader) -> dict[str, int]:
 
 def _compared(examination: Examination, asked: list[Machines]) -> Iterator[Finding]:
     limits = values(examination.reader)
+    scaled = _scaled(examination)
     for each in asked:
+        most = max(each.most, scaled.get((stage_of(each.request.step), each.variant), 0))
         limit = limits.get(each.quota)
         if limit is None:
             yield _finding(examination, each, "not checked", "the account lists no such quota")
@@ -51,6 +56,20 @@ def _compared(examination: Examination, asked: list[Machines]) -> Iterator[Findi
         elif limit < each.count * each.at_once:
             what = f"up to {each.at_once} of these run at once, and the quota is {limit}"
             yield _finding(examination, each, "may fail", what)
+        elif limit < most:
+            what = f"scaling may make {most} of them, and the quota is {limit}"
+            yield _finding(examination, replace(each, most=most), "may fail", what)
+
+
+def _scaled(examination: Examination) -> dict[tuple[str, str], int]:
+    """Return the most instances that scaling may make, by stage and variant of its endpoint."""
+    found: dict[tuple[str, str], int] = {}
+    for request in examination.of("RegisterScalableTarget"):
+        most, resource = request.at("MaxCapacity"), request.values.get("ResourceId")
+        if request.at("ScalableDimension") == _INSTANCES and isinstance(most, int):
+            variant = str(resource).rpartition("/")[2]
+            found[stage_of(request.step), variant] = most
+    return found
 
 
 def _alternatives(each: Machines, asked: list[Machines], limits: Mapping[str, int]) -> list[str]:
@@ -83,6 +102,6 @@ def _finding(
         why=_EXCEEDED,
         when=each.request.calls,
         mend=f"request an increase of {number} in {examination.account.region} to at least "
-        f"{each.count * each.at_once}, or take another instance type",
+        f"{max(each.count * each.at_once, each.most)}, or take another instance type",
         sources=_SOURCES,
     )
