@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +94,7 @@ class Execution:
             steps=steps(self._events, self._names, failed=state == "failed"),
             parameters=self._execution.input,
             outputs=_outputs(described),
-            transitions=sum(each.type.endswith("StateEntered") for each in self._events),
+            transitions=_transitions(self._events),
         )
 
     def _new(self) -> Iterator[StateEvent]:
@@ -110,6 +111,13 @@ class Execution:
                 if event["id"] <= last:
                     return
                 yield StateEvent.of(event)
+
+
+def _transitions(events: Sequence[StateEvent]) -> int:
+    """Count the states that were entered, and the tasks that were tried again."""
+    seen = Counter(event.type for event in events)
+    entered = sum(count for kind, count in seen.items() if kind.endswith("StateEntered"))
+    return entered + max(0, seen["TaskScheduled"] - seen["TaskStateEntered"])
 
 
 _STATES: dict[str, RunState] = {

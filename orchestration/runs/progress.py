@@ -31,7 +31,7 @@ class Progress:
     outputs: Mapping[str, Json] | None = None
     """The outputs by stage, once the run has succeeded."""
     transitions: int | None = None
-    """States entered, which Step Functions bills; only there."""
+    """States entered and tasks tried again, which Step Functions bills; only there."""
 
 
 class Watched(Protocol):

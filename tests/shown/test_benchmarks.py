@@ -17,6 +17,7 @@ README = ROOT / "benchmarks" / "README.md"
 LEAST = {
     "chains.py": ["2"],
     "definitions.py": [],
+    "deploying.py": ["--pipeline", "served", "--without-removals"],
     "import_time.py": [],
     "overhead.py": [],
     "parsing.py": [],
