@@ -16,7 +16,9 @@ from orchestration import CheckpointEvaluation, Pipeline, ProcessingJob, Source,
 from orchestration.local import EmbeddedAws
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import run
-from orchestration.stages.evaluation.comparing import CheckpointSelection
+from orchestration.stages.evaluation import sizes
+from orchestration.stages.evaluation.comparing import CheckpointSelection, EvaluationReport
+from tests.conformance.histories import history, largest
 from tests.conformance.test_conformance import BACKENDS, Backend
 from tests.conformance.test_processing_jobs import BY_STEPS, Reports, everywhere
 
@@ -236,6 +238,23 @@ def test_what_training_recorded_selects_and_decides_without_a_job(
         ],
     }
     assert len(aws.state()["sagemaker"]["ProcessingJobs"]) == before
+    fitting = evaluate.model_copy(
+        update={
+            "select": None,
+            "failures_allowed": 1,
+            "report": EvaluationReport(image=IMAGE),
+        }
+    )
+    s3.put_object(Bucket=BUCKET, Key="own/epoch-5/weights", Body=b"x")
+    reports = everywhere(made("paged", fitting), aws, airflow)
+    for report in reports.values():
+        every: Any = report.outputs
+        page = every["judge"].pop("report").removeprefix(f"s3://{BUCKET}/")
+        body = s3.get_object(Bucket=BUCKET, Key=page)["Body"].read()
+        assert b"it wrote no metrics.json" in body
+    shown = outputs(reports)
+    assert (shown["best_checkpoint"], shown["best_metric"]) == (f"{place}1/", 0.9)
+    s3.delete_object(Bucket=BUCKET, Key="own/epoch-5/weights")
     diverged = evaluate.model_copy(update={"checkpoint_prefix": "epoch-1"})
     cause = failed("diverged", "MetricNotFinite", diverged, aws=aws, airflow=airflow)
     assert cause == (
@@ -247,6 +266,33 @@ def test_what_training_recorded_selects_and_decides_without_a_job(
     )
     cause = failed("unknown", "MetricMissing", missing, aws=aws, airflow=airflow)
     assert "has no scores[?of=='test'] | [0].is; let the script write it" in cause
+
+
+def test_results_weigh_what_is_said_of_them_before_a_run(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    s3, count = aws.client("s3"), 30
+    names = [f"metric_{number:02}" for number in range(20)]
+    for number in range(count):
+        measured = {name: math.sqrt(number + 2) / 1000 for name in ("accuracy", *names)}
+        key = f"weighed/epoch-{number:04}/metrics.json"
+        s3.put_object(Bucket=BUCKET, Key=key, Body=json.dumps(measured).encode())
+    stage = CheckpointEvaluation.model_validate(
+        {
+            "name": "judge",
+            "checkpoints": f"s3://{BUCKET}/weighed",
+            "recorded": "metrics.json",
+            "metric": "accuracy",
+            "direction": "max",
+            "metrics": {name: {} for name in names},
+        }
+    )
+    report = run(made("weighed", stage), on="step-functions", aws=aws, airflow=airflow)
+    assert report.cause is None
+    row, said = largest(history(aws, "weighed")) / count, sizes.row_bytes(stage)
+    # Shown by pytest -rP.
+    print(f"{row:.0f} bytes for each result, {said} expected")  # noqa: T201
+    assert 0.7 * said < row < said
 
 
 def trained(log: str) -> TrainingJob:

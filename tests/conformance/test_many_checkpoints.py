@@ -16,6 +16,7 @@ from orchestration.backends.stepfunctions.events import MOST_EVENTS, RESERVE
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import On, RunReport, run
+from tests.conformance.histories import history, largest
 from tests.conformance.test_verdicts import decided, made
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough]
@@ -61,36 +62,6 @@ def judged(aws: EmbeddedAws, airflow: LocalAirflow, on: On, count: int, **fields
     jobs = [call for call in report.calls if call.operation == "CreateProcessingJob"]
     assert len(jobs) == count + 1
     return report
-
-
-def history(aws: EmbeddedAws, name: str) -> list[dict[str, Any]]:
-    """Return the events of the one execution of a state machine."""
-    states = aws.client("stepfunctions")
-    machines = states.list_state_machines()["stateMachines"]
-    [arn] = [each["stateMachineArn"] for each in machines if each["name"].startswith(name)]
-    [execution] = states.list_executions(stateMachineArn=arn)["executions"]
-    pages = states.get_paginator("get_execution_history").paginate(
-        executionArn=execution["executionArn"],
-        # moto copies the whole history for each page.
-        PaginationConfig={"PageSize": 1000},
-    )
-    return [event for page in pages for event in page["events"]]
-
-
-def largest(events: list[dict[str, Any]]) -> int:
-    """Return the bytes of the largest input, output or assigned variable."""
-    return max(
-        len(text.encode())
-        for event in events
-        for details in event.values()
-        if isinstance(details, dict)
-        for part in details.values()
-        for text in ([part] if isinstance(part, str) else map(str, _values(part)))
-    )
-
-
-def _values(part: Any) -> list[Any]:
-    return list(part.values()) if isinstance(part, dict) else []
 
 
 def test_a_thousand_checkpoints_fit_an_execution(aws: EmbeddedAws, airflow: LocalAirflow) -> None:

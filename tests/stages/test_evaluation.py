@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestration import Pipeline, PipelineError
+from orchestration.backends import stepfunctions
 from orchestration.deploy.account import Account
 from orchestration.deploy.permissions import policies
 from orchestration.execution.outputs import taken
@@ -348,7 +349,19 @@ def test_what_training_recorded_is_read_beside_each_checkpoint_without_a_job() -
     ("subject", "fields", "expected"),
     [
         (NO_JOB, {"data": "s3://b/d"}, "data: the recorded metrics decide, and no job is started"),
-        (NO_JOB, {"report": {}}, "report: the recorded metrics decide"),
+        (NO_JOB, {"report": {}}, "report.image: is needed: no job evaluates, whose container"),
+        (NO_JOB, {"slices": {"language": {}}}, "report.image: is needed"),
+        (NO_JOB, {"champion": {"endpoint": "e"}}, "champion: the recorded metrics decide"),
+        (
+            NO_JOB,
+            {"report": {"image": IMAGE}, "extra_request": {"RoleArn": "x"}},
+            "extra_request: extra_request.RoleArn is already set",
+        ),
+        (
+            NO_JOB,
+            {"max_checkpoints": 1000},
+            "max_checkpoints: more than 500 need a report: {image: …}, a job that decides",
+        ),
         (NO_JOB, {"recorded": "/x.json"}, "recorded"),
         (OF_MODEL, {"recorded": "metrics.json"}, "recorded: is for checkpoints"),
         (OF_JOB, {"recorded": "m.json"}, "recorded: a training_job's own metrics decide"),
@@ -364,6 +377,18 @@ def test_what_does_not_fit_recorded_metrics_is_refused(
     subject: dict[str, Any], fields: dict[str, Any], expected: str
 ) -> None:
     assert any(expected in each for each in problems(subject, **fields))
+
+
+def test_a_job_may_decide_about_what_training_recorded() -> None:
+    made = lowered(NO_JOB, report={"image": IMAGE}, max_checkpoints=1000, max_concurrency=40)
+    item = Values({}, {}, "0123456789ab", {"Prefix": "c/epoch 1/"})
+    copy: Any = evaluate(step(made, "each.copy").operation.request, item)
+    assert copy["CopySource"] == "bucket/c/epoch%201/metrics.json"
+    told: Any = step(made, "request").operation.request["Body"]
+    assert told["file"] == "metrics.json"
+    assert told["metrics"]["accuracy"]["path"] == ["accuracy"]
+    assert copy["Key"].startswith("runs/0123456789ab/evaluate/reports/")
+    stepfunctions.render(made)
 
 
 def test_metrics_are_read_from_their_places() -> None:

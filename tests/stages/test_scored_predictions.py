@@ -95,6 +95,22 @@ def test_the_model_that_serves_predicts_itself_and_a_version_by_a_model_of_its_o
     assert jobs[1]["ModelName"] == created["ModelName"] != "p-evaluate-0123456789ab"
 
 
+def test_a_component_without_a_model_cannot_predict_in_a_batch_transform() -> None:
+    champion = {"endpoint": "live", "inference_component": "cats"}
+    made = lowered(OF_CHECKPOINTS, transform=TRANSFORM, champion=champion)
+    required = step(made, "champion.predicts")
+    for model, well in (("m", True), ("", False)):
+        values = Values({"evaluate.champion.look": {"model": model}}, {}, "0123456789ab")
+        assert evaluate(required.condition, values) is well
+    assert required.error == "ChampionNotEvaluated"
+    files = {"found": "cats", "endpoint": "live", "model": "", "files": "s3://b/adapter.tar.gz"}
+    known = Values({"evaluate.champion.look": files}, {}, "0123456789ab")
+    chosen = step(made, "champion.component")
+    assert evaluate(chosen.condition, known) is False
+    places: Any = evaluate(chosen.absent, known)
+    assert {*places.values()} == {None, "s3://b/adapter.tar.gz"}
+
+
 def test_permissions_and_costs_follow_from_the_calls() -> None:
     made = lowered(OF_CHECKPOINTS, transform=TRANSFORM, champion={"endpoint": "live"})
     actions = str(policies.policy(made, ACCOUNT, [{}]))

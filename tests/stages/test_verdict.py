@@ -31,6 +31,7 @@ from tests.stages.test_evaluation import (
 )
 
 CHAMPION = {"champion": {"endpoint": "live"}}
+MANY: dict[str, Any] = {f"metric_{number:02}": {} for number in range(20)}
 SLICES = {"slices": {"language": {"minimum": 0.8}}}
 
 
@@ -135,6 +136,15 @@ def test_the_definition_of_a_thousand_checkpoints_is_small() -> None:
             "max_checkpoints: more than 500 need a report: {}, a job that decides",
         ),
         (
+            *(OF_CHECKPOINTS, {"max_checkpoints": 500, "metrics": MANY}),
+            "max_checkpoints: 500 results of about 870 bytes are more than the limit of 256 KiB, "
+            "which Step Functions passes on; they need a report: {}, a job that decides",
+        ),
+        (
+            *(OF_CHECKPOINTS, {"champion": {"inference_component": "c", "package_group": "g"}}),
+            "champion.inference_component: is one of an endpoint; name that, too",
+        ),
+        (
             *(OF_CHECKPOINTS, {"champion": {}}),
             "champion.endpoint: is needed; or a package_group, not both",
         ),
@@ -181,6 +191,24 @@ def test_what_takes_the_best_must_say_for_which_outcome() -> None:
     only = {"when": {"equal": [{"ref": "evaluate.outcome"}, "promoted"]}}
     made = beside(TRAIN, evaluate=judged, use={**use, **only}).lower()
     assert "gate" not in " ".join(each.name for each in all_steps(made.graph))
+
+
+def test_the_component_that_a_stage_serves_by_is_named() -> None:
+    deploy = {
+        "kind": "deployment",
+        "model_data": "s3://bucket/m/",
+        "image": IMAGE,
+        "instance_type": "ml.m5.large",
+        "endpoint_name": "live",
+        "inference_component": {"memory_mib": 1024, "name": "cats"},
+        "update": {},
+    }
+    judged = decided("accuracy", **OF_CHECKPOINTS, **CHAMPION)
+    message = "champion.inference_component: stage 'deploy' serves by a component of the endpoint"
+    with pytest.raises(PipelineError, match=message):
+        beside(TRAIN, evaluate=judged, deploy=deploy)
+    judged["champion"] = {"endpoint": "live", "inference_component": "cats"}
+    beside(TRAIN, evaluate=judged, deploy=deploy).lower()
 
 
 OUTCOMES = ("promoted", "champion_kept", "below_threshold", "bounds_missed", "no_checkpoint")

@@ -48,7 +48,9 @@ def read(folder: Path, name: str, uri: str, request: Mapping[str, Any]) -> Evalu
             for group, rule in request.get("slices", {}).items()
         }
     except NotUsable as problem:
-        return Evaluation(name, uri, problem=str(problem))
+        # What training recorded lies here as a report does; people know it by its own name.
+        words = str(problem).replace(REPORT, request.get("file", REPORT))
+        return Evaluation(name, uri, problem=words)
     examples = folder / EXAMPLES
     return Evaluation(name, uri, metrics, slices, examples=examples if examples.is_file() else None)
 

@@ -73,7 +73,7 @@ class EvaluationFields(Stage):
     ``{best: {count: 3, metric: val_loss, direction: min}}`` of what training wrote into each."""
     recorded: RecordedFile | None = None
     """The JSON file with metrics that training has written into each checkpoint,
-    ``metrics.json``: it is the report, and no job is started."""
+    ``metrics.json``: it is the report, and no job evaluates."""
     data: Text | None = None
     """S3 URI of the held-back data."""
     image: Text | None = None

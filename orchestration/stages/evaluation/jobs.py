@@ -107,7 +107,7 @@ class Evaluating:
         deciding = {METRIC, *(self.stage.column(name) for name in self.stage.bounded())}
         return Read(
             name=step,
-            uri=join(self._report_location(), "/", _REPORT),
+            uri=self.report_uri,
             outputs={
                 column: value_at(
                     self.stage.place(name),
@@ -118,6 +118,11 @@ class Evaluating:
             },
             after=(after,),
         )
+
+    @property
+    def report_uri(self) -> Expression[str]:
+        """The S3 URI of the report."""
+        return join(self._report_location(), "/", _REPORT)
 
     def job(self) -> Job:
         """Return the job."""

@@ -13,7 +13,17 @@ from typing import Final
 
 from orchestration.checks.places import place, value_at
 from orchestration.expressions import Compare, Function, Item, Result, Tree, apply, field, join
-from orchestration.graph import ForEach, Graph, Part, Read, Require
+from orchestration.graph import (
+    Call,
+    ErrorPattern,
+    ForEach,
+    Graph,
+    Operation,
+    Part,
+    Read,
+    Recovery,
+    Require,
+)
 from orchestration.refs import Expression
 from orchestration.stages.evaluation.comparing import RecordedBest
 from orchestration.stages.evaluation.fields import EvaluationFields
@@ -30,6 +40,34 @@ def reports(stage: EvaluationFields, items: Tree, after: str) -> ForEach:
     own = {"checkpoint": listed_uri(stage)}
     each = _each(stage, f"{stage.name}.each", stage.recorded or "", places, own, items)
     return replace(each, after=(after,))
+
+
+def copied(stage: EvaluationFields, items: Tree, target: Tree, after: str) -> ForEach:
+    """Return the step that lays every checkpoint's own report where the job that decides reads.
+
+    A checkpoint without one has none there, and has failed.
+    """
+    report = join(listed_uri(stage), stage.recorded or "")
+    key = apply(Function.URL_PATH, apply(Function.S3_KEY, report))
+    request: dict[str, Tree] = {
+        "Bucket": apply(Function.S3_BUCKET, target),
+        "Key": apply(Function.S3_KEY, target),
+        "CopySource": join(apply(Function.S3_BUCKET, report), "/", key),
+    }
+    copy = Call(
+        name=f"{stage.name}.each.copy",
+        operation=Operation("s3", "CopyObject", request),
+        recoveries=(Recovery(ErrorPattern("NoSuchKey"), {}),),
+    )
+    return ForEach(
+        name=f"{stage.name}.each",
+        items=items,
+        body=Graph((copy,)),
+        collect={},
+        max_concurrency=max(stage.max_concurrency, _AT_A_TIME),
+        at_most=None if stage.select is None else stage.max_checkpoints,
+        after=(after,),
+    )
 
 
 def measured(stage: EvaluationFields, best: RecordedBest, items: Tree) -> ForEach:

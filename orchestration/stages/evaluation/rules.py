@@ -8,6 +8,7 @@ from typing import Final
 from orchestration.checks import places
 from orchestration.errors import Problem, near
 from orchestration.refs import Ref
+from orchestration.stages.evaluation import sizes
 from orchestration.stages.evaluation.comparing import EvaluationMetric
 from orchestration.stages.evaluation.fields import SUBJECTS, EvaluationFields
 from orchestration.stages.evaluation.predicting import is_archive
@@ -30,8 +31,9 @@ _OF_CHECKPOINTS: Final = (
 _OF_SEVERAL: Final = ("max_concurrency",)
 _OTHER_JOBS: Final = ("processing_job", "batch_transform")
 _OF_A_DECISION: Final = ("slices", "failures_allowed", "champion", "report")
+_OF_A_RECORDED_DECISION: Final = ("vpc", "poll_interval_s", "extra_request")
+"""The fields of jobs that the one has, too, that decides about recorded metrics."""
 _MODELS: Final = frozenset({"best_checkpoint", "model"})
-_MOST_WITHOUT_JOB: Final = 500
 _TAKEN: Final = ("checkpoint", "metric", "model", "training_job")
 
 
@@ -93,7 +95,8 @@ def _fields(stage: EvaluationFields) -> Iterator[Problem]:
         idle += (*_OF_A_JOB, *_OF_A_DECISION)
         reason = "a training_job's own metrics decide, and no job is started; remove it"
     elif subject == "checkpoints" and stage.recorded is not None:
-        idle += (*_OF_A_JOB, *_OF_A_DECISION)
+        used = _OF_A_RECORDED_DECISION if stage.decided_by_job else ()
+        idle += [name for name in (*_OF_A_JOB, "champion") if name not in used]
         reason = "the recorded metrics decide, and no job is started; remove it, or recorded"
     else:
         reason = "is for checkpoints, and there is one model; remove it"
@@ -132,17 +135,17 @@ def _container(stage: EvaluationFields) -> Iterator[Problem]:
 
 def _decided(stage: EvaluationFields) -> Iterator[Problem]:
     """Yield what is wrong with the fields of a job that decides."""
+    has_image = stage.report is not None and stage.report.image is not None
+    if stage.recorded is not None and stage.decided_by_job and not has_image:
+        needed = "is needed: no job evaluates, whose container could decide, too"
+        yield Problem("report.image", needed)
     for name, group in stage.slices.items():
         for problem in group.problems():
             yield problem.within(f"slices.{name}")
     if stage.champion is not None:
         for problem in stage.champion.problems():
             yield problem.within("champion")
-    if stage.max_checkpoints > _MOST_WITHOUT_JOB and not stage.decided_by_job:
-        most = _MOST_WITHOUT_JOB
-        yield Problem(
-            "max_checkpoints", f"more than {most} need a report: {{}}, a job that decides"
-        )
+    yield from sizes.problems(stage)
     if stage.failures_allowed and stage.subject == "model":
         yield Problem("failures_allowed", "there is one model; remove it")
 
@@ -218,6 +221,11 @@ def _served(stage: EvaluationFields, stages: Mapping[str, Stage]) -> Iterator[Pr
                 ("package_group", champion.package_group),
             )
         )
+        shares = getattr(other, "inference_component", None) is not None
+        if served and shares and champion.endpoint and champion.inference_component is None:
+            message = f"stage {other.name!r} serves by a component of the endpoint; name that"
+            yield Problem("champion.inference_component", message)
+            continue
         position = len(other.preprocessing) + 1
         has_model = getattr(other, "model_data", None) is not None
         if served and has_model and champion.container != position:

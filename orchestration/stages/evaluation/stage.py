@@ -51,14 +51,17 @@ class CheckpointEvaluation(EvaluationFields):
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
         yield from rules.problems(self)
-        if self.subject == "training_job" or self.recorded is not None:
+        if self.subject == "training_job" or (self.recorded and not self.decided_by_job):
             return
         evaluating = Evaluating(self, context)
         predicting = evaluating.predicting()
         for problem in () if predicting is None else predicting.problems():
             yield problem.within("transform")
         try:
-            evaluating.job().request()
+            if self.recorded is None:
+                evaluating.job().request()
+            else:
+                self._decided(context)
         except PipelineError as error:
             yield from error.problems
         except ValueError as error:
@@ -127,15 +130,7 @@ class CheckpointEvaluation(EvaluationFields):
         if self.subject == "model":
             steps += evaluating.steps(self.name)
         else:
-            each = ForEach(
-                name=f"{self.name}.each",
-                items=self._selected(),
-                body=Graph(evaluating.steps(f"{self.name}.each")),
-                collect={},
-                max_concurrency=self.max_concurrency,
-                at_most=self._at_most,
-                after=(self._before,),
-            )
+            each = self._attempts(evaluating)
             if self.subject == "tuning_job":
                 steps += [*tuned.steps(self), each]
                 models = {"models": tuned.models(self)}
@@ -151,6 +146,20 @@ class CheckpointEvaluation(EvaluationFields):
             after.append(looking.choice)
             champion = looking.model
         return Deciding(self, context, models, champion).fragment(steps, after)
+
+    def _attempts(self, evaluating: Evaluating) -> ForEach:
+        """Return the evaluations, good or bad; or copies of what training recorded."""
+        if self.recorded is not None:
+            return recorded.copied(self, self._selected(), evaluating.report_uri, self._before)
+        return ForEach(
+            name=f"{self.name}.each",
+            items=self._selected(),
+            body=Graph(evaluating.steps(f"{self.name}.each")),
+            collect={},
+            max_concurrency=self.max_concurrency,
+            at_most=self._at_most,
+            after=(self._before,),
+        )
 
     def _of_training_job(self) -> Fragment:
         required, values = training_metrics.recorded(self), training_metrics.values(self)

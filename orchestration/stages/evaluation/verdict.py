@@ -185,6 +185,8 @@ class Deciding:
                 for name, group in stage.slices.items()
             },
         }
+        if stage.recorded is not None:
+            rules["file"] = stage.recorded
         if stage.threshold is not None:
             rules["threshold"] = stage.threshold.value
         if champion is not None:
