@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
+from statistics import NormalDist
 from typing import Final
 
 from orchestration.planning.cost.coefficients import Coefficients
@@ -152,9 +154,11 @@ def elementwise_bytes(c: Configuration, s: Sizes) -> float:
     residual = 6 + ((5 if eager else 1) if c.dropout != "none" else 0)
     split = c.tensor if c.sequence_parallel else 1
     position = (s.query + s.keys) * (22 if eager else 4) if s.rotary else 0
-    active = (s.ffn + s.routed * s.expert_ffn) * ((10 if eager else 6) if s.gated else 4)
+    routed = s.routed * padding(c, s)
+    active = (s.ffn + routed * s.expert_ffn) * ((10 if eager else 6) if s.gated else 4)
     layout = 4 * (s.query + 2 * s.keys)
-    dispatch = 12 * s.routed * s.hidden
+    # Padding clears a copy, fills it, and takes the results out in the same way.
+    dispatch = 12 * s.routed * s.hidden * (2 if c.padded_experts else 1)
     return (
         (s.attentions + 1) * (norm + residual) * s.hidden / split
         + dispatch
@@ -190,6 +194,20 @@ def adapter_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
     )
     scale = s.scale * c.element_bytes / 2
     return forward * scale, backward * scale
+
+
+def padding(c: Configuration, s: Sizes) -> float:
+    """Return the tokens that experts compute over those routed to them, at least.
+
+    If the gate sends tokens anywhere alike, the fullest of many experts has this much more than
+    its share (Blom's approximation of the largest of normal numbers). A gate that prefers some
+    experts, as one does in the first steps, sends it more.
+    """
+    if not c.padded_experts or s.experts < 2:
+        return 1.0
+    each = c.micro_batch * c.sequence / c.context * s.routed / s.experts
+    largest = NormalDist().inv_cdf((s.experts - 0.375) / (s.experts + 0.25))
+    return 1 + largest * sqrt((1 - 1 / s.experts) / each)
 
 
 def product_time(
@@ -246,7 +264,7 @@ def _expert_time(
     c: Configuration, s: Sizes, tokens: float, r: Rates, k: Coefficients
 ) -> tuple[float, float]:
     """Predict the routed experts of an average layer, as grouped products."""
-    rows = tokens * s.routed
+    rows = tokens * s.routed * padding(c, s)
     up = (2 if s.gated else 1) * s.expert_ffn
     f1, b1 = product_time(rows, s.hidden, up, r)
     f2, b2 = product_time(rows, s.expert_ffn, s.hidden, r)

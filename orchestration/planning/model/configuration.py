@@ -166,6 +166,8 @@ class Configuration:
     """Attention without a fused kernel copies its scores and masks the copy before the softmax."""
     joined_dispatch: bool = False
     """A token travels to a device once, however many of its experts are there (DeepEP)."""
+    padded_experts: bool = False
+    """Every expert computes as many tokens as the one that has most of them."""
     consecutive_experts: bool = False
     """Tokens pass consecutive experts in turn, as a benchmark's balanced gate assigns them."""
     deepspeed: bool = False

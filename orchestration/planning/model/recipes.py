@@ -53,6 +53,7 @@ class Recipe:
     wide_ends: bool = False
     separate_masking: bool = False
     joined_dispatch: bool = False
+    padded_experts: bool = False
     deepspeed: bool = False
     sequence_parallel: bool = False
     source: str
@@ -86,10 +87,11 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     ),
     "kempnerforge": Recipe(
         gradient_bytes=4, whole_gradients=True, loss="plain", whole_logits=True,
+        padded_experts=True,
         source="scaled_dot_product_attention; training/grad.py turns gradient synchronisation of "
         "FSDP2 off until the last micro-batch; distributed/parallel.py reduces in fp32; "
         "distributed/tensor_parallel.py gathers the logits; training/loss.py leaves them in bf16; "
-        "fused AdamW",
+        "fused AdamW; model/moe.py pads experts to the fullest one",
     ),
     "internevo": Recipe(
         update_bytes=12,
@@ -176,6 +178,7 @@ class EngineSettings(TypedDict):
     wide_ends: bool
     separate_masking: bool
     joined_dispatch: bool
+    padded_experts: bool
     deepspeed: bool
 
 
@@ -202,6 +205,7 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         wide_ends=recipe.wide_ends,
         separate_masking=recipe.separate_masking,
         joined_dispatch=recipe.joined_dispatch,
+        padded_experts=recipe.padded_experts,
         deepspeed=recipe.deepspeed,
     )
 

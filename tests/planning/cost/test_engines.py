@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from random import Random
 
 import pytest
 
 from orchestration.planning.cost.coefficients import fitted
 from orchestration.planning.cost.collectives import cluster_links, gather
-from orchestration.planning.cost.compute import attention_time, launch_times
+from orchestration.planning.cost.compute import attention_time, launch_times, padding
 from orchestration.planning.cost.devices import device
 from orchestration.planning.cost.model_parallel import expert_time
 from orchestration.planning.cost.prediction import predict
@@ -176,3 +178,19 @@ def test_one_thread_updates_less_than_a_share_of_the_processors() -> None:
 def test_a_slow_host_is_inside_the_interval() -> None:
     prediction = predict(setting(zero=2, offload="optimizer", deepspeed=True))
     assert prediction.high_s > prediction.step_time_s + 3 * prediction.time.optimizer
+
+
+def test_padding_of_experts_is_that_of_the_fullest_of_random_ones() -> None:
+    """Beside a hundred draws; a switch of the engine, without which nothing is padded."""
+    mixture = replace(LLAMA, experts=8, active_experts=2)
+    c = setting(mixture, sequence=2048, padded_experts=True)
+    s = sizes(mixture, c.sequence)
+    each = c.sequence * s.routed / s.experts
+    random = Random(7)
+    draws = [
+        max(Counter(random.choices(range(s.experts), k=round(each * s.experts))).values())
+        for _ in range(100)
+    ]
+    assert padding(c, s) == pytest.approx(sum(draws) / len(draws) / each, rel=0.01)
+    assert padding(replace(c, padded_experts=False), s) == 1
+    assert predict(c).step_time_s > predict(replace(c, padded_experts=False)).step_time_s

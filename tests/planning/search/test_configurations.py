@@ -79,7 +79,10 @@ def searched(row: Row, c: Configuration) -> Configuration:
         task, layout, c.machine,
         batch=c.global_batch, micro=c.micro_batch, recompute=c.recompute, offload=c.offload,
     )  # fmt: skip
-    return replace(ours, trainable=c.trainable)  # tables count an adapter's parameters
+    # Tables count an adapter's parameters, and say what a training drops.
+    return replace(
+        ours, trainable=c.trainable, adapter_dropout=c.adapter_dropout, dropout=c.dropout
+    )
 
 
 def expressible(row: Row, c: Configuration) -> bool:
