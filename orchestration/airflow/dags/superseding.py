@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from orchestration.airflow.context import ASKING, fail
 from orchestration.airflow.dags.overlapping import UNDER_WAY, skip
 from orchestration.airflow.triggers import FollowTrigger
-from orchestration.execution import wording
 from orchestration.execution.timing import pause, wait
+from orchestration.execution.wording import BY_NEWER, SUPERSEDED, filled
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator, Context
@@ -136,4 +136,4 @@ def wait_for_turn(task: BaseOperator, context: Context, turn: Turn, *, deferrabl
 
 def superseded(newer: str) -> tuple[str, str]:
     """Return the error and the cause of a run that a newer one has taken the place of."""
-    return wording.SUPERSEDED, wording.filled(wording.BY_NEWER, newer=newer)
+    return SUPERSEDED, filled(BY_NEWER, newer=newer)
