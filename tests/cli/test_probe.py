@@ -203,6 +203,7 @@ def in_account(account: EmbeddedAws, bucket: str) -> tuple[object, ...]:
     return (*pairs, "--aws", "--yes", "--jobs", 2)
 
 
+@pytest.mark.toolkit
 @pytest.mark.slow
 def test_jobs_in_an_account_run_side_by_side(
     pipeline: Path, orchestrate: Command, account: EmbeddedAws
@@ -215,6 +216,7 @@ def test_jobs_in_an_account_run_side_by_side(
     assert sorted(each.instance_type for each in found) == ["ml.g5.xlarge", "ml.g6.xlarge"]
 
 
+@pytest.mark.toolkit
 @pytest.mark.slow
 def test_an_interruption_stops_the_jobs_of_all_probes(
     pipeline: Path, orchestrate: Command, account: EmbeddedAws

@@ -95,6 +95,7 @@ def test_what_goes_into_a_pipe_is_plain(staging: Path) -> None:
     assert "\x1b" not in said.stdout + said.stderr
 
 
+@pytest.mark.toolkit
 def test_control_c_stops_the_run_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code/train.py").write_text("import time\ntime.sleep(600)\n")

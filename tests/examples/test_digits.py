@@ -15,7 +15,7 @@ import pytest
 from tests.examples import jobs
 
 # Tests that share a trained model run in one worker.
-pytestmark = pytest.mark.xdist_group("digits")
+pytestmark = [pytest.mark.xdist_group("digits"), pytest.mark.toolkit]
 
 DATA = jobs.EXAMPLES / "digits/data"
 SERVABLE = {"model.pt", "metrics.json", "code/inference.py", "code/model.py"}

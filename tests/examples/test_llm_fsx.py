@@ -16,7 +16,7 @@ import pytest
 from tests.examples import jobs
 
 # Tests that share a trained model run in one worker.
-pytestmark = pytest.mark.xdist_group("llm_fsx")
+pytestmark = [pytest.mark.xdist_group("llm_fsx"), pytest.mark.toolkit]
 
 SOURCE = jobs.source("llm_fsx")
 DATA = jobs.EXAMPLES / "llm_fsx/data"
