@@ -165,6 +165,7 @@ def test_a_model_of_a_folder_is_loaded_and_answers(
     assert "answer: [6.0, 5.0]" in said.out
 
 
+@pytest.mark.toolkit
 def test_a_script_that_fails_shows_its_traceback(orchestrate: Command, pipeline: Path) -> None:
     (pipeline.parent / "src/train.py").write_text("import os\nos.environ['SM_CHANNEL_TRAIM']\n")
     said = orchestrate("check-script", pipeline, "train", "--json")
@@ -198,6 +199,7 @@ def test_a_model_answers_for_a_batch_of_data(
     assert answer.read_text() == "[6.0, 5.0]"
 
 
+@pytest.mark.toolkit
 def test_a_stage_in_a_loop_is_checked_with_the_first_element(
     orchestrate: Command, pipeline: Path
 ) -> None:
