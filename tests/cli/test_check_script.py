@@ -127,6 +127,7 @@ def pipeline(tmp_path: Path) -> Path:
     return tmp_path / "means.yaml"
 
 
+@pytest.mark.toolkit
 @pytest.mark.thorough
 def test_scripts_are_checked_one_after_the_other(orchestrate: Command, pipeline: Path) -> None:
     # The threshold that no checkpoint keeps is about the run, and not about the script.
@@ -213,6 +214,7 @@ def test_a_stage_in_a_loop_is_checked_with_the_first_element(
     )
 
 
+@pytest.mark.toolkit
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
