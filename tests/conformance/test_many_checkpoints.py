@@ -64,19 +64,30 @@ def judged(aws: EmbeddedAws, airflow: LocalAirflow, on: On, count: int, **fields
     return report
 
 
-def test_a_thousand_checkpoints_fit_an_execution(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
-    """All but a few jobs fail before they run, which takes no process, and more events."""
+def thousand(aws: EmbeddedAws, airflow: LocalAirflow, on: On) -> None:
+    """Evaluate a thousand; all but a few jobs fail before they run, which takes no process."""
     lost = LISTED - FEW
     # Its own job decides; its name begins as theirs.
-    aws.inject(Fault.job("many-step-functions", operation="CreateProcessingJob", times=lost))
-    report = judged(aws, airflow, "step-functions", LISTED, failures_allowed=lost)
+    aws.inject(Fault.job(f"many-{on}", operation="CreateProcessingJob", times=lost))
+    report = judged(aws, airflow, on, LISTED, failures_allowed=lost)
     outputs: Any = report.outputs
     assert outputs["judge"]["outcome"] == "promoted"
+
+
+def test_a_thousand_checkpoints_fit_an_execution(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
+    thousand(aws, airflow, "step-functions")
     events = history(aws, f"many-step-functions-{LISTED}")
     # Shown by pytest -rP: what docs/evaluation.md tells is measured here.
     print(f"{len(events)} events, {largest(events)} bytes in the largest payload")  # noqa: T201
     assert len(events) < MOST_EVENTS - RESERVE, len(events)
     assert LISTED * len(FOLDER) < largest(events) < MOST_BYTES, largest(events)
+
+
+@pytest.mark.parametrize("on", ["direct", "airflow"])
+def test_a_thousand_checkpoints_are_evaluated(
+    on: On, aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    thousand(aws, airflow, on)
 
 
 def test_a_hundred_slices_stay_in_s3(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
