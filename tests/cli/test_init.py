@@ -107,8 +107,10 @@ def test_json_names_what_was_written(orchestrate: Command, tmp_path: Path) -> No
         (["sagemaker-orchestration", "no-such-distribution"], False),
         (["no-such-distribution[aws]>=1"], False),
         # Its extra brings what is not installed here.
-        (["sagemaker-orchestration[docs]", "moto[all]"], False),
+        (["hypothesis[django]"], False),
         (["-r more.txt"], False),
+        (['numpy; sys_platform != "nowhere"', 'no-such; sys_platform == "nowhere"'], True),
+        (['no-such-distribution; sys_platform != "nowhere"'], False),
     ],
 )
 def test_what_is_installed_need_not_be_installed_again(

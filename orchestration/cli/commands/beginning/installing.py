@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, requires
 from typing import Final
 
 _REQUIREMENT: Final = re.compile(r"\s*([A-Za-z0-9._-]+)\s*(?:\[([^\]]*)\])?")
 _EXTRA: Final = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
+_PLATFORM: Final = re.compile(r"sys_platform\s*(==|!=)\s*['\"]([^'\"]+)['\"]")
 
 
 def installed(requirements: Iterable[str]) -> bool:
@@ -17,6 +19,9 @@ def installed(requirements: Iterable[str]) -> bool:
 
 
 def _present(requirement: str) -> bool:
+    for operator, platform in _PLATFORM.findall(requirement.partition(";")[2]):
+        if (sys.platform == platform) != (operator == "=="):
+            return True  # nothing to install here
     match = _REQUIREMENT.match(requirement)
     if match is None:
         return False
@@ -29,9 +34,8 @@ def _present(requirement: str) -> bool:
 
 
 def _of_extras(needed: Iterable[str], extras: Iterable[str]) -> Iterator[str]:
-    """Yield the requirements of some extras, without their markers."""
+    """Yield the requirements of some extras."""
     for line in needed:
-        requirement, _, marker = line.partition(";")
-        extra = _EXTRA.search(marker)
+        extra = _EXTRA.search(line.partition(";")[2])
         if extra is not None and extra[1] in extras:
-            yield requirement
+            yield line
