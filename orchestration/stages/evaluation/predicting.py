@@ -27,7 +27,7 @@ _STATUS: Final = "TransformJobStatus"
 
 @dataclass(frozen=True, slots=True)
 class Predictor:
-    """What makes the predictions: files, a version of the registry, or a model that exists."""
+    """The maker of predictions: files, a version of the registry, or a model that exists."""
 
     data: Tree = None
     package: Tree = None
@@ -41,7 +41,7 @@ class Predicting:
     stage: EvaluationFields
     transform: EvaluationTransform
     context: Context
-    """That of the element, so that names differ."""
+    """The element's own, so that names differ."""
     predictor: Predictor
     location: Expression[str]
     """S3 URI of the predictions."""
