@@ -1,4 +1,4 @@
-"""Write how good the planner's predictions are into docs/planning.md.
+"""Write how good the planner's predictions are into docs/planning.md and benchmarks/README.md.
 
     python tools/planning/accuracy.py [--cross-validate] [--check]
 
@@ -6,8 +6,8 @@ Tables of scores on publications of which nobody knew (tests/data/planner/blind.
 which nothing is fitted (unseen.csv), and on the fitted rows, each publication left out in turn; the
 fifteen predictions that are furthest off, each with its likely reason (reasons.csv); and plans
 beside what practitioners published of the same trainings. `--cross-validate` fits again without
-each source, which takes minutes, and keeps the scores in left_out.json. `--check` exits with 1 if
-the page differs.
+each source, which takes minutes, and keeps the predictions in left_out.json. `--check` exits with 1
+if a page differs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from math import log, nan
 from pathlib import Path
@@ -44,6 +44,7 @@ ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/data/planner"
 LEFT_OUT = DATA / "left_out.json"
 PAGE = ROOT / "docs/planning.md"
+SUMMARY = ROOT / "benchmarks/README.md"
 BEGIN = "<!-- tools/planning/accuracy.py writes what follows -->\n"
 END = "<!-- until here -->\n"
 WORST = 15
@@ -54,6 +55,7 @@ _FORMS = (
     ("within 20 %", "time_within_20", "{:.0%}"),
     ("in the interval", "interval_holds", "{:.0%}"),
     ("pairs right", "pairs_right", "{:.0%}"),
+    ("regret", "regret_mean", "{:.1%}"),
     ("memory", "memory_mape", "{:.1%}"),
     ("in its interval", "memory_interval_holds", "{:.0%}"),
     ("out of memory seen", "out_of_memory_recall", "{:.0%}"),
@@ -120,24 +122,31 @@ def main() -> int:
     options = parser.parse_args()
     if options.cross_validate:
         _cross_validate()
-    check = options.check
-    page = PAGE.read_text(encoding="utf-8")
-    fresh = written(page)
-    if check and fresh != page:
-        sys.stderr.write(f"{PAGE} is stale; run python tools/planning/accuracy.py\n")
-        return 1
-    if not check:
-        PAGE.write_text(fresh, encoding="utf-8")
-    return 0
+    stale = 0
+    for path, fresh in written().items():
+        if options.check and fresh != path.read_text(encoding="utf-8"):
+            sys.stderr.write(f"{path} is stale; run python tools/planning/accuracy.py\n")
+            stale = 1
+        elif not options.check:
+            path.write_text(fresh, encoding="utf-8")
+    return stale
 
 
-def written(page: str) -> str:
-    """Return the page with fresh tables."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
+def written() -> dict[Path, str]:
+    """Return both pages with fresh tables."""
     names = ("blind.csv", "unseen.csv", "benchmarks.csv")
     blind, unseen, seen = (_scored(DATA / name) for name in names)
-    parts = [*_accuracy(blind, unseen, seen), *_worst(unseen), *_examples()]
+    left_out = _left_out(seen)
+    tables = _accuracy(blind, unseen, left_out, seen)
+    return {
+        PAGE: _filled(PAGE, [*tables, *_worst(unseen), *_examples()]),
+        SUMMARY: _filled(SUMMARY, list(_summary(blind, unseen, left_out, seen))),
+    }
+
+
+def _filled(path: Path, parts: Sequence[str]) -> str:
+    before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
     return before + BEGIN + "\n" + "\n".join(parts) + "\n\n" + END + after
 
 
@@ -151,10 +160,13 @@ def _cross_validate() -> None:
     fit: Any = import_module("fit")  # beside this file
     rows = fit.samples(DATA / "benchmarks.csv")
     apart: list[Scored] = fit.cross_validate(rows, fit.fit(rows), fit.source)
-    content = {"of": _fitted(), "scores": {k: asdict(v) for k, v in _by_regime(apart).items()}}
-    # A score without rows is not a number, which is no JSON.
-    text = json.dumps(content, indent=1).replace("NaN", "null")
-    LEFT_OUT.write_text(text + "\n", encoding="utf-8")
+    kept = [
+        f' "{row.id}": [{row.time_s:.6g}, {row.memory_gib:.6g}, {row.reading_gib:.6g}, '
+        f"{int(row.fits)}]"
+        for row in apart
+    ]
+    content = f'{{"of": "{_fitted()}", "rows": {{\n' + ",\n".join(kept) + "\n}}\n"
+    LEFT_OUT.write_text(content, encoding="utf-8")
 
 
 def _fitted() -> str:
@@ -163,14 +175,27 @@ def _fitted() -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
-def _left_out() -> dict[str, Scores]:
+def _left_out(seen: Iterable[Scored]) -> list[Scored]:
+    """Return the fitted rows with the predictions of fits without their publications."""
     kept = json.loads(LEFT_OUT.read_text(encoding="utf-8"))
     if kept["of"] != _fitted():
         raise SystemExit(f"{LEFT_OUT.name} is of other coefficients; run with --cross-validate")
-    return {
-        name: Scores(**{key: nan if value is None else value for key, value in each.items()})
-        for name, each in kept["scores"].items()
-    }
+    return [_predicted_apart(row, *kept["rows"][row.id]) for row in seen]
+
+
+def _predicted_apart(
+    row: Scored, time_s: float, memory_gib: float, reading_gib: float, fits: int
+) -> Scored:
+    ratio = time_s / row.time_s
+    return replace(
+        row,
+        time_s=time_s,
+        low_s=row.low_s * ratio,
+        high_s=row.high_s * ratio,
+        memory_gib=memory_gib,
+        reading_gib=reading_gib,
+        fits=bool(fits),
+    )
 
 
 def _by_regime(rows: Sequence[Scored]) -> dict[str, Scores]:
@@ -179,16 +204,17 @@ def _by_regime(rows: Sequence[Scored]) -> dict[str, Scores]:
 
 
 def _accuracy(
-    blind: Sequence[Scored], unseen: Sequence[Scored], seen: Sequence[Scored]
+    blind: Sequence[Scored],
+    unseen: Sequence[Scored],
+    left_out: Sequence[Scored],
+    seen: Sequence[Scored],
 ) -> Iterator[str]:
     yield "\n### Publications of which nobody knew when the formulas were written\n"
     yield from _apart(blind)
     yield "\n### Publications to which nothing is fitted\n"
     yield from _apart(unseen)
     yield "\n### The rows of the fit, each publication left out in turn\n"
-    yield from _head("", *(name for name, _, _ in _FORMS))
-    for name, values in _left_out().items():
-        yield _line(name, values)
+    yield from _apart(left_out)
     yield _line("dense, not noisy; nothing left out", scores(headline(seen)))
     yield _counted()
 
@@ -218,6 +244,23 @@ def _line(name: str, values: Scores) -> str:
         for _, field, form in _FORMS
     )
     return _row([name, *cells])
+
+
+def _summary(
+    blind: Sequence[Scored],
+    unseen: Sequence[Scored],
+    left_out: Sequence[Scored],
+    seen: Sequence[Scored],
+) -> Iterator[str]:
+    """Return the scores of dense rows, and the mean errors of the others, a column a table."""
+    tables = [_by_regime(rows) for rows in (seen, left_out, unseen, blind)]
+    yield from _head("", "in sample", "each source left out", "unseen", "blind")
+    for title, field, form in (*_FORMS, ("largest regret", "regret_max", "{:.0%}")):
+        values = (getattr(table["dense, not noisy"], field) for table in tables)
+        yield _row([title, *(form.format(each) if known(each) else "-" for each in values)])
+    for regime in ("bits", "experts", "offload", "neuron"):
+        errors = (table[regime].time_mape if regime in table else nan for table in tables)
+        yield _row([f"mean of {regime}", *(f"{e:.1%}" if known(e) else "-" for e in errors)])
 
 
 def _worst(rows: Iterable[Scored]) -> Iterator[str]:

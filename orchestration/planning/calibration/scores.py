@@ -62,7 +62,8 @@ class Scores:
     """Share of pairs that are ordered as measured. Pairs are settings of one model, accelerator,
     source and sequence length whose times per token and chip differ by over 2 %."""
     regret_mean: float
-    """Time lost by choosing the setting predicted best, over the best measured time."""
+    """Time lost by choosing, of what counts as fitting, the setting predicted best, over the best
+    measured time of all. A plan never takes what counts as too large; refusing it may cost, too."""
     regret_max: float
     memory_readings: int
     memory_mape: float
@@ -168,9 +169,10 @@ def _pairs(rows: Iterable[Scored]) -> tuple[int, int]:
 def _regrets(rows: Iterable[Scored]) -> list[float]:
     regrets = []
     for group in _choices(rows):
-        if len({row.setting for row in group}) < 2:
+        fitting = [row for row in group if row.fits]
+        if len({row.setting for row in group}) < 2 or not fitting:
             continue
-        chosen = min(group, key=lambda row: (_predicted(row), row.id)).setting
+        chosen = min(fitting, key=lambda row: (_predicted(row), row.id)).setting
         time = mean(_measured(row) for row in group if row.setting == chosen)
         regrets.append(max(0.0, time / min(map(_measured, group)) - 1))
     return regrets

@@ -45,7 +45,8 @@ def gathered_bytes(c: Configuration, s: Sizes) -> float:
 
     FSDP gathers a layer and the next one, and holds the whole gradient of one layer, in the
     precision of the weights and in that of the reduction. Embedding and output layer are one unit
-    that stays gathered. DeepSpeed gathers up to a number of parameters.
+    that stays gathered, or two that are gathered like layers. DeepSpeed gathers up to a number of
+    parameters.
     """
     if c.zero < 3 or c.shards == 1:
         return 0.0
@@ -56,7 +57,10 @@ def gathered_bytes(c: Configuration, s: Sizes) -> float:
     if c.deepspeed:
         weights = element * min(_LIVE, ends + local_parameters(c, s))
         return weights + (2 * element * min(_BUCKET, local_parameters(c, s)) if trained else 0.0)
-    held = element * (2 * layer + ends)
+    largest = layer
+    if c.separate_ends:
+        largest, ends = max(layer, ends if s.tied else ends / 2), 0.0
+    held = element * (layer + largest + ends)
     if not trained:
         return held
     if c.whole_gradients and c.micro_batches > 1:
@@ -64,7 +68,7 @@ def gathered_bytes(c: Configuration, s: Sizes) -> float:
         sharded = stored_gradient_bytes(c) * owned_parameters(c, s)
         return held + max(0.0, reduced * local_parameters(c, s) - sharded)
     copy = reduced if reduced > element else 0
-    return held + (element + copy) * layer + element * ends
+    return held + (element + copy) * largest + element * ends
 
 
 def bucket_bytes(c: Configuration, s: Sizes) -> float:

@@ -129,12 +129,11 @@ longer than predicted, BART-large 39 to 47 % (rows of `unseen.csv`)."""
 def measured(c: Configuration) -> bool:
     """Return whether step times of such configurations are among those that are fitted.
 
-    None are of adapters, of DeepSpeed's ZeRO 2 and 3 in the device's memory, of experts under FSDP,
-    or of kernels that are not fused inside a replica of several devices.
+    None are of adapters, of DeepSpeed's ZeRO 2 and 3 in the device's memory, or of experts under
+    FSDP. What was measured apart, as single operators and tensor parallelism, is not new together.
     """
     sharded = (c.deepspeed and c.zero >= 2) or (c.zero == 3 and c.model.experts > 0)
-    plain = c.kernels == "eager" and regime(c) in ("model", "experts")
-    return c.trainable is None and not sharded and not plain
+    return c.trainable is None and not sharded
 
 
 def _half_width(kind: Regime, k: Coefficients) -> float:

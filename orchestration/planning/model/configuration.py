@@ -160,6 +160,8 @@ class Configuration:
     """Bytes per updated parameter that an optimizer's step takes for a moment; 0: fused kernels."""
     wide_ends: bool = False
     """Beside frozen matrices of few bits, embedding and output layer are in fp32."""
+    separate_ends: bool = False
+    """FSDP gathers embedding and output layer one by one, as it does layers."""
     whole_gradients: bool = False
     """FSDP accumulates gradients without reducing them, so that every rank keeps whole ones."""
     separate_masking: bool = False

@@ -51,6 +51,7 @@ class Recipe:
     kept_logits: bool = False
     update_bytes: int = 0
     wide_ends: bool = False
+    separate_ends: bool = False
     separate_masking: bool = False
     joined_dispatch: bool = False
     padded_experts: bool = False
@@ -120,6 +121,10 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         loss="fused",
         source="modules/loss: the loss casts an eighth of the logits at a time to fp32",
     ),
+    "torchtune+chunked+sharded": Recipe(
+        loss="fused", separate_ends=True,
+        source="the same with custom_sharded_layers: ['tok_embeddings', 'output']",
+    ),
     "litgpt": Recipe(source="scaled_dot_product_attention"),
     "deepspeed": Recipe(deepspeed=True, source="PyTorch's kernels, DeepSpeed's engine"),
     "deepspeed zero-3+offload+liger": Recipe(
@@ -176,6 +181,7 @@ class EngineSettings(TypedDict):
     kept_logits: bool
     update_bytes: int
     wide_ends: bool
+    separate_ends: bool
     separate_masking: bool
     joined_dispatch: bool
     padded_experts: bool
@@ -203,6 +209,7 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         kept_logits=recipe.kept_logits,
         update_bytes=recipe.update_bytes,
         wide_ends=recipe.wide_ends,
+        separate_ends=recipe.separate_ends,
         separate_masking=recipe.separate_masking,
         joined_dispatch=recipe.joined_dispatch,
         padded_experts=recipe.padded_experts,

@@ -1,4 +1,4 @@
-"""The tables of docs/planning.md, which ``tools/planning/accuracy.py`` writes."""
+"""The tables that ``tools/planning/accuracy.py`` writes into pages."""
 
 from __future__ import annotations
 
@@ -25,15 +25,20 @@ def accuracy() -> ModuleType:
 
 
 def test_the_tables_are_fresh(accuracy: ModuleType) -> None:
-    page = (ROOT / "docs/planning.md").read_text(encoding="utf-8")
-    assert accuracy.written(page) == page, "run python tools/planning/accuracy.py"
+    pages = accuracy.written()
+    assert {path.relative_to(ROOT).as_posix() for path in pages} == {
+        "docs/planning.md",
+        "benchmarks/README.md",
+    }
+    for path, fresh in pages.items():
+        assert path.read_text(encoding="utf-8") == fresh, "run python tools/planning/accuracy.py"
 
 
 def test_scores_of_other_coefficients_are_refused(
     accuracy: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     stale = tmp_path / "left_out.json"
-    stale.write_text('{"of": "another", "scores": {}}')
+    stale.write_text('{"of": "another", "rows": {}}')
     monkeypatch.setattr(accuracy, "LEFT_OUT", stale)
     with pytest.raises(SystemExit, match="run with --cross-validate"):
-        accuracy.written("")
+        accuracy.written()

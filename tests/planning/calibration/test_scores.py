@@ -69,6 +69,12 @@ def test_regret_is_what_the_choice_costs() -> None:
     assert scores([rows[0], replace(rows[1], time_s=0.5)]).regret_mean == 0.0
 
 
+def test_regret_is_of_what_fits_over_the_best_of_all() -> None:
+    rows = [scored(1.0, 3.0, fits=False), scored(2.0, 1.5), scored(3.0, 1.0)]
+    assert scores(rows).regret_mean == pytest.approx(0.5)
+    assert scores([replace(rows[0], measured_time_s=0.5), *rows[1:]]).regret_mean == 2.0
+
+
 def test_recall_counts_failures_and_successes_apart() -> None:
     rows = [
         scored(1.0, None, out_of_memory=True, fits=False),

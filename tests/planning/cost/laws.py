@@ -100,6 +100,7 @@ def _configuration(random: Random) -> Configuration:
         dropout=random.choice(("none", "none", "none", "hidden", "all")),
         adapter_dropout=random.random() < 0.5,
         padded_experts=random.random() < 0.2,
+        separate_ends=random.random() < 0.2,
         overlap_data=random.random() < 0.8,
         overlap_tensor=random.random() < 0.5,
         gradient_bytes=random.choice((0, 0, 4)),

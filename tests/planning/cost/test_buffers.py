@@ -86,3 +86,14 @@ def test_every_kind_of_parallelism_has_channels_of_its_own() -> None:
     alone = setting(machine=machine(1), zero=0)
     deep = setting(machine=machine(64), tensor=4, pipeline=4)
     assert context_gib(alone) < context_gib(setting()) < context_gib(deep) < 3
+
+
+def test_embedding_and_output_layer_of_their_own_are_gathered_like_layers() -> None:
+    """Two at a time of what is one unit otherwise, and one gradient."""
+    c, z = setting(precision="bf16_true"), sizes(LLAMA, 4096)
+    end, layer = LLAMA.vocabulary * LLAMA.hidden, z.common_parameters / z.layers
+    assert gathered_bytes(c, z) == pytest.approx(2 * (2 * layer + 2 * end) + 2 * layer + 4 * end)
+    apart = replace(c, separate_ends=True)
+    assert gathered_bytes(apart, z) == pytest.approx(2 * (layer + end) + 2 * end)
+    adapter = replace(apart, trainable=10**6)
+    assert gathered_bytes(adapter, z) == pytest.approx(2 * (layer + end))

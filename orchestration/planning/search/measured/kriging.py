@@ -41,23 +41,30 @@ class Errors:
         """Keep the observations; `weights`: each part's share of the variance, 1 in sum."""
         self._weights = weights
         self._observations = observations
-        matrix = [
-            [
-                self._covariance(a.keys, b.keys) + (a.noise**2 if a is b else 0.0)
-                for b in observations
-            ]
-            for a in observations
-        ]
-        self._factor = _cholesky(matrix)
         errors = [each.error for each in observations]
+        self._factor = self._factored(1.0)
         solved = _solved(self._factor, errors)
-        # Predictions that were further off than they claimed leave more doubt about the others.
+        # Predictions that were further off than they claimed leave more doubt about the others,
+        # but none about themselves: measurements are as exact as before.
         surprise = sum(a * b for a, b in zip(errors, solved, strict=True))
         self._inflation = max(1.0, surprise / max(1, len(observations)))
+        if self._inflation > 1:
+            self._factor = self._factored(self._inflation)
+            solved = _solved(self._factor, errors)
         self._sums: list[dict[Hashable, float]] = [{} for _ in weights]
         for each, amount in zip(observations, solved, strict=True):
             for sums, key, weight in zip(self._sums, each.keys, weights, strict=True):
                 sums[key] = sums.get(key, 0.0) + weight * amount
+
+    def _factored(self, inflation: float) -> list[list[float]]:
+        """Return the factor of the observations' covariances, over `inflation`."""
+        return _cholesky([
+            [
+                self._covariance(a.keys, b.keys) + (a.noise**2 / inflation if a is b else 0.0)
+                for b in self._observations
+            ]
+            for a in self._observations
+        ])  # fmt: skip
 
     def error(self, keys: Shared) -> float:
         """Return the expected error of a prediction."""
