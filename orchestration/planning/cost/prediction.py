@@ -122,8 +122,8 @@ def _other_kind(c: Configuration) -> float:
 
 
 _FURTHER: Final = 6.0
-"""Factor on the intervals of kinds of models of which nothing is fitted: ViT g/14 takes 9 to 45 %
-longer than predicted, BART-large 39 to 47 % (rows of `unseen.csv`)."""
+"""Factor on the intervals of kinds of models of which nothing is fitted: ViT g/14 takes 9 to 47 %
+longer than predicted, BART-large 26 to 36 % (rows of `unseen.csv`)."""
 
 
 def measured(c: Configuration) -> bool:
