@@ -58,6 +58,24 @@ class Layout:
 
 def layouts(task: Task, instance: Instance, count: int) -> Iterator[Layout]:
     """Return every layout of the model on this many instances, simple ones first."""
+    every = _layouts(task, instance, count)
+    if task.lora is None or task.lora.bits is None:
+        yield from every
+        return
+    yield from (layout for layout in every if _keeps_few_bits(layout, task.lora.bits))
+
+
+def _keeps_few_bits(layout: Layout, bits: int) -> bool:
+    """Return whether bitsandbytes' weights work in a layout.
+
+    With FSDP and ZeRO 3 that is documented of 4 bits only:
+    https://huggingface.co/docs/bitsandbytes/fsdp_qlora
+    """
+    most = 3 if bits == 4 else 2
+    return layout.family in ("single", "replicated", "sharded") and layout.zero <= most
+
+
+def _layouts(task: Task, instance: Instance, count: int) -> Iterator[Layout]:
     world = instance.devices * count
     if task.model.kind == "custom":
         yield from _whole(instance, count)

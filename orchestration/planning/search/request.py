@@ -41,6 +41,9 @@ class LoraRequest(Asked):
     """Rank of the adapters."""
     targets: Targets = "attention"
     """Layers that have adapters."""
+    bits: Literal[4, 8] | None = None
+    """Bits of a frozen weight, of bitsandbytes: 4 (QLoRA's NF4) or 8; ``None``: those of
+    ``precision``."""
 
 
 class RateRequest(Asked):
@@ -116,6 +119,8 @@ class PlanRequest(Asked):
     def _whole_batches(self) -> Self:
         if self.model.custom and self.lora is not None:
             raise ValueError("lora: a custom model has no layers to adapt; leave it out")
+        if self.lora is not None and self.lora.bits is not None:
+            _refuse_few_bits(self.framework.name, self.precision)
         samples, batch = self.data.total(self.sequence), self.batch.batch(self.sequence).least
         if samples < batch:
             raise ValueError(
@@ -134,7 +139,7 @@ class PlanRequest(Asked):
             batch=self.batch.batch(self.sequence),
             precision=self.precision,
             optimizer=self.optimizer,
-            lora=None if lora is None else Lora(rank=lora.rank, targets=lora.targets),
+            lora=None if lora is None else Lora(**lora.model_dump()),
             learning_rate=None if rate is None else KnownRate(value=rate.value, batch=rate.batch),
             framework=Framework(**self.framework.model_dump()),
             kernels=self.kernels,
@@ -162,6 +167,17 @@ class PlanRequest(Asked):
             deadline_s=None if self.deadline_h is None else self.deadline_h * 3600,
             budget_usd=self.budget_usd,
         )
+
+
+def _refuse_few_bits(framework: str, precision: str) -> None:
+    """Refuse weights of few bits where bitsandbytes has none."""
+    if framework not in ("pytorch", "huggingface"):
+        raise ValueError(
+            f"lora.bits: bitsandbytes has no weights of few bits for {framework}; leave it out, or "
+            "take pytorch or huggingface"
+        )
+    if precision == "fp8":
+        raise ValueError("lora.bits: weights of few bits are computed with in bf16, fp16 or fp32")
 
 
 def problems_of(error: ValidationError, prefix: str = "") -> list[Problem]:

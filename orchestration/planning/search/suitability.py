@@ -20,6 +20,9 @@ def unsuitable(task: Task, instance: Instance) -> tuple[Reason, str] | None:
     except ConfigurationError as error:
         return ("unknown", str(error))
     facts = accelerators()[instance.accelerator]
+    if task.lora is not None and task.lora.bits and instance.family.startswith("trn"):
+        # https://huggingface.co/docs/bitsandbytes/installation lists the devices.
+        return ("support", f"bitsandbytes has no weights of {task.lora.bits} bits on {facts.name}")
     if peak_tflops(facts, task.precision) is None:
         return ("precision", f"{facts.name} has no {_format(task.precision)} matrix units")
     return None

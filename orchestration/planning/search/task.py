@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from orchestration.planning.model.configuration import Attention, Kernels, Optimizer, Precision
 from orchestration.planning.model.recipes import Engine
@@ -53,6 +53,23 @@ class Lora:
 
     rank: int
     targets: Targets = "attention"
+    bits: Literal[4, 8] | None = None
+    """Bits of a frozen weight, as bitsandbytes stores it; ``None``: those of the precision."""
+
+    @property
+    def frozen_bits(self) -> float:
+        """Bits of a frozen weight with its share of scales; 0: those of the precision."""
+        return 0.0 if self.bits is None else _WITH_SCALES[self.bits]
+
+    def __str__(self) -> str:
+        """Name the method with what takes memory."""
+        bits = "" if self.bits is None else f" over weights of {self.bits} bits"
+        return f"LoRA of rank {self.rank}{bits}"
+
+
+_WITH_SCALES: Final = {4: 4.5, 8: 8.25}
+"""NF4 has a scale of 32 bits for every 64 weights (https://arxiv.org/abs/2305.14314, section 3,
+without double quantization); 8 bits as published rows count them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

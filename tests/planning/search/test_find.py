@@ -164,13 +164,14 @@ def test_the_search_finds_what_trying_everything_finds(
     [
         (task(replace(GPT2, experts=8, active_experts=2), 64), ["ml.p4d.24xlarge"]),
         (task(LLAMA_7B, 32, lora=Lora(rank=8)), ["ml.g5.12xlarge", "ml.g6e.2xlarge"]),
+        (task(LLAMA_7B, 32, lora=Lora(rank=8, bits=4)), ["ml.g5.2xlarge"]),
         (task(LLAMA_7B, 64), ["ml.trn1.2xlarge", "ml.trn1.32xlarge"]),
         (task(GPT2, 48, precision="fp32"), ["ml.g4dn.xlarge", "ml.g4dn.12xlarge"]),
         (task(LLAMA_7B, 64, precision="fp8"), ["ml.p5.48xlarge", "ml.g6.48xlarge"]),
         (task(GPT2, 48, framework=Framework(name="tensorflow")), ["ml.g5.12xlarge"]),
         (task(GPT2, 48, framework=Framework(name="mxnet")), ["ml.g5.xlarge", "ml.p3.8xlarge"]),
     ],
-    ids=["experts", "lora", "trainium", "fp32", "fp8", "tensorflow", "mxnet"],
+    ids=["experts", "lora", "few bits", "trainium", "fp32", "fp8", "tensorflow", "mxnet"],
 )
 def test_the_search_finds_the_best_for_other_tasks(
     wanted: Task, types: list[str], objective: Objective

@@ -125,7 +125,7 @@ def _too_large(answer: Plans, space: Space, search: Search) -> Iterator[str]:
         key=lambda cluster: (cluster[0].memory_gib or 0) * cluster[1],
     )
     held = (largest.memory_gib or 0) * count * 2**30 / _GB
-    trained = f"LoRA of rank {task.lora.rank}" if task.lora else task.optimizer
+    trained = str(task.lora) if task.lora else task.optimizer
     text = (
         f"{task.model.name}, {task.model.parameters / _GB:,.1f} billion parameters in "
         f"{task.precision} with {trained}, needs {state:,.0f} GB of state; the allowed "
@@ -136,12 +136,25 @@ def _too_large(answer: Plans, space: Space, search: Search) -> Iterator[str]:
     if more is not None:
         yield f"allow more instances: {_described(more)}"
     yield from _others(answer, space, search)
-    if task.lora is None and task.model.kind != "custom":
-        adapted = replace(task, lora=Lora(rank=16))
+    for lora in _smaller(task):
+        adapted = replace(task, lora=lora)
         small = search(adapted, space, answer.objective).chosen
         if small is not None:
             gb = state_gb(adapted)
-            yield f"or fine-tune with LoRA: {gb:,.0f} GB of state, {_described(small)}"
+            yield f"or fine-tune with {lora}: {gb:,.0f} GB of state, {_described(small)}"
+            return
+
+
+def _smaller(task: Task) -> Iterator[Lora]:
+    """Return adapters that need less memory than what was asked for, those of most bits first."""
+    if task.model.kind == "custom":
+        return
+    if task.lora is None:
+        yield Lora(rank=16)
+    lora = task.lora or Lora(rank=16)
+    torch = task.framework.name in ("pytorch", "huggingface")
+    if lora.bits is None and torch and task.precision != "fp8":
+        yield replace(lora, bits=4)
 
 
 def _others(answer: Plans, space: Space, search: Search, *, half: bool = True) -> Iterator[str]:
@@ -180,8 +193,13 @@ def state_gb(task: Task) -> float:
     per_parameter = parameter_bytes(c)
     parameters = task.model.parameters
     trained = parameters if task.trainable is None else task.trainable
+    saved = 0.0
+    if task.lora is not None and task.lora.frozen_bits:
+        packed = parameters - task.model.embedding_parameters
+        saved = packed * (per_parameter.weight - task.lora.frozen_bits / 8)
     return (
         parameters * per_parameter.weight
+        - saved
         + trained * (per_parameter.gradient + per_parameter.optimizer)
     ) / _GB
 
