@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
 
+from orchestration import phrases
 from orchestration.errors import Problem, near
 from orchestration.pipeline.afterwards.sections import SECTIONS
 from orchestration.pipeline.description import PIPELINE_NAME, REGION, Description
@@ -25,17 +26,6 @@ _PATTERNS = {
     REGION: "the name of an AWS region: us-west-2",
     PIPELINE_NAME: "lower-case letters, digits and single hyphens, a letter first",
     f"^{STAGE_NAME.pattern}$": "lower-case letters, digits and single underscores, a letter first",
-}
-_EXPECTED = {
-    "bool": "true or false",
-    "date": "a date",
-    "dict": "a mapping",
-    "float": "a number",
-    "int": "a whole number",
-    "list": "a list",
-    "model": "a mapping",
-    "string": "text (in quotes where YAML would take it for something else)",
-    "tuple": "a list",
 }
 _STAGES = "a mapping from names to stages, or a list"
 
@@ -159,11 +149,6 @@ def _of_kind(model: type[BaseModel]) -> str:
     return "" if kind is None else f" (of kind {kind})"
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
-
-
 def _message(item: Any, models: _Models) -> str:
     kind, context = str(item["type"]), item.get("ctx", {})
     match kind:
@@ -186,47 +171,12 @@ def _message(item: Any, models: _Models) -> str:
 
 
 def phrase(item: Any, *, expected: str | None = None, keys: Sequence[str] = ()) -> str:
-    """Say an error of Pydantic's in the words of this package, without its place.
+    """Say an error of Pydantic's about a pipeline in the words of this package, without its place.
 
     ``expected`` says of what kind a value would be right, ``keys`` those of a mapping.
     """
-    kind, given, context = str(item["type"]), item["input"], item.get("ctx", {})
-    match kind:
-        case "string_pattern_mismatch":
-            words = _PATTERNS.get(context["pattern"], f"text that matches {context['pattern']}")
-            return f"expected {words}, got {_shown(given)}"
-        case "literal_error":
-            return f"expected {context['expected']}, got {_shown(given)}"
-        case "value_error":
-            return str(context["error"])
-    if (bound := _bound(kind, context)) is not None:
-        return f"{_size(kind, given)}; {bound}"
-    expected = expected or _EXPECTED.get(kind.split("_")[0])
-    if expected is not None and kind.split("_")[-1] in ("type", "parsing", "float"):
-        of = f" with the keys {', '.join(keys)}" if 0 < len(keys) <= 12 else ""
-        return f"expected {expected}{of}, got {_shown(given)}"
-    return str(item["msg"])
-
-
-def _bound(kind: str, context: Mapping[str, Any]) -> str | None:
-    match kind:
-        case "greater_than_equal":
-            return f"the least is {context['ge']}"
-        case "less_than_equal":
-            return f"the most is {context['le']}"
-        case "too_short" | "string_too_short":
-            return f"the least is {context['min_length']}"
-        case "too_long" | "string_too_long":
-            return f"the most is {context['max_length']}"
-        case "multiple_of":
-            return f"it must be a multiple of {context['multiple_of']}"
-        case _:
-            return None
-
-
-def _size(kind: str, given: Any) -> str:
-    if kind.startswith("string_too"):
-        return f"has {len(given)} characters"
-    if kind.startswith("too_") and isinstance(given, Sequence | Mapping):
-        return f"has {len(given)} entries"
-    return f"is {_shown(given)}"
+    if item["type"] == "string_pattern_mismatch":
+        pattern = item["ctx"]["pattern"]
+        words = _PATTERNS.get(pattern, f"text that matches {pattern}")
+        return f"expected {words}, got {phrases.shown(item['input'])}"
+    return phrases.phrase(item, expected=expected, keys=keys)

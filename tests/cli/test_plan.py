@@ -96,7 +96,7 @@ def test_every_mistake_is_named(request_file: Path) -> None:
     problems = {one.path: one.message for one in error.value.problems}
     assert problems["sequence"] == "is missing"
     assert "did you mean 'sequence'" in problems["sequense"]
-    assert "greater" in problems["batch.samples"]
+    assert problems["batch.samples"] == "is 0; the least is 1"
     assert "did you mean 'counts'" in problems["instances.count"]
 
 

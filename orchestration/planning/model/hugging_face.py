@@ -25,7 +25,7 @@ def from_config(config: Mapping[str, object], name: str | None = None) -> ModelS
     text = config.get("text_config")
     if isinstance(text, Mapping):
         return replace(from_config(text, name), approximate=True)
-    kind = str(config.get("model_type", ""))
+    kind = str(config.get("model_type") or config.get("_class_name") or "")
     family = FAMILIES.get(kind)
     if family is None and (what := without_formula(config, kind)) is not None:
         raise ModelError(
@@ -48,7 +48,10 @@ def from_config(config: Mapping[str, object], name: str | None = None) -> ModelS
 
 def _shape(reader: ConfigReader, name: str) -> ModelShape:
     if missing := reader.missing():
-        raise ModelError(f"the configuration of {name!r} lacks {'; '.join(missing)}")
+        raise ModelError(
+            f"the configuration of {name!r} lacks {'; '.join(missing)}; without "
+            "them, give parameters, or plan by a probe (model: {custom: true, parameters: …})"
+        )
     plain = reader.first("ffn") or round(
         reader.number("expansion_ratio", 4) * reader.required("hidden")
     )

@@ -8,7 +8,7 @@ from typing import Final
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "images": ("image_size", "patch_size", "num_channels", "depths", "embedding_size"),
     "speech": ("num_mel_bins", "conv_kernel", "feat_extract_norm"),
-    "diffusion": ("_diffusers_version", "cross_attention_dim", "sample_size"),
+    "diffusion": ("_class_name", "_diffusers_version", "cross_attention_dim", "sample_size"),
     "state-space or recurrent layers": (
         "state_size", "ssm_state_size", "ssm_cfg", "mamba_d_state", "mamba_num_heads",
         "hybrid_override_pattern", "layers_block_type", "attention_hidden_size",

@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from orchestration.errors import PipelineError, Problem, near
+from orchestration.phrases import phrase
 from orchestration.planning.model.configuration import Kernels, Optimizer
 from orchestration.planning.model.recipes import Engine
 from orchestration.planning.model.shapes import Targets
@@ -110,6 +111,8 @@ class PlanRequest(Asked):
     @classmethod
     def _known_strategies(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
         kinds = [model.model_fields["kind"].default for model in _models(Strategy)]
+        if value is not None and not value:
+            raise ValueError("give one or more, or leave it out, which allows all")
         for kind in value or ():
             if kind not in kinds:
                 raise ValueError(f"unknown strategy {kind!r}{near(kind, kinds)}")
@@ -186,13 +189,15 @@ def problems_of(error: ValidationError, prefix: str = "") -> list[Problem]:
     for detail in error.errors(include_url=False):
         location = detail["loc"]
         path = ".".join(str(part) for part in location)
-        message = detail["msg"].removeprefix("Value error, ")
         if detail["type"] == "extra_forbidden":
             message = f"there is no such field{near(str(location[-1]), fields_at(location))}"
         elif detail["type"] == "missing":
             message = "is missing"
         elif detail["type"] == "string_type" and isinstance(detail["input"], int | float):
             message = f'expected text, got a number; write it in quotes: "{detail["input"]}"'
+        else:
+            is_part = detail["type"].startswith("model")
+            message = phrase(detail, keys=fields_at((*location, "")) if is_part else ())
         problems.append(Problem(f"{prefix}{path}".rstrip("."), message))
     return problems
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -74,7 +75,13 @@ def test_models_come_in_three_ways(model: dict[str, Any], parameters: int) -> No
         ({"batch": {"samples": 64, "up_to_samples": 32}}, "smaller than the batch"),
         ({"batch": {"tokens": 2e6, "up_to_tokens": 1e6}}, "smaller than the batch"),
         ({"strategies": ["smp_v3"]}, "did you mean 'smp_v2'"),
-        ({"instances": {"counts": []}}, "at least 1"),
+        ({"instances": {"counts": []}}, r"for example \[1, 2, 4\]"),
+        ({"strategies": []}, "leave it out, which allows all"),
+        ({"model": {"config": 5}}, "expected the content of a config.json"),
+        (
+            {"model": {"config": {"_class_name": "UNet2DConditionModel"}}},
+            r"no formula .* 'UNet2DConditionModel' \(diffusion\); to plan by a probe",
+        ),
         ({"instances": {"quotas": {"ml.p4d": 1}}}, "no instance type matches 'ml.p4d'"),
         ({"model": {"name": "Llama-3-8B"}}, "by its name, parameters: 8.0e9"),
         ({"model": {"layers": 3, "hidden": 64, "heads": 4}}, "vocabulary is missing"),
@@ -117,6 +124,32 @@ def test_every_problem_is_told_with_its_path() -> None:
         "model", "sequence", "framework.version", "instances.types", "instances.region"
     }  # fmt: skip
     assert problems["framework.version"].endswith('write it in quotes: "2.5"')
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "message"),
+    [
+        ({"sequence": 0}, "sequence", "is 0; the least is 1"),
+        ({"sequence": "4k"}, "sequence", "expected a whole number, got '4k'"),
+        ({"deadline_h": -1}, "deadline_h", "is -1; it must be above 0"),
+        ({"model": {"parameters": math.inf}}, "model.parameters",
+         "expected a finite number, got inf"),
+        ({"instances": {"spot": True, "spot_saving": 1}}, "instances.spot_saving",
+         "is 1; it must be below 1"),
+        ({"batch": 256}, "batch",
+         "expected a mapping with the keys samples, tokens, up_to_samples, up_to_tokens, "
+         "critical_samples, got 256"),
+        ({"precision": "int4"}, "precision",
+         "expected 'fp32', 'fp16', 'bf16' or 'fp8', got 'int4'"),
+    ],
+)  # fmt: skip
+def test_wrong_values_are_told_with_what_would_do(
+    change: dict[str, Any], path: str, message: str
+) -> None:
+    with pytest.raises(ValidationError) as error:
+        PlanRequest.model_validate(REQUEST | change)
+    problems = {problem.path: problem.message for problem in problems_of(error.value)}
+    assert problems == {path: message}
 
 
 @given(st.floats(1, 1e7))

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 Positive = Annotated[int, Field(ge=1)]
-Above = Annotated[float, Field(gt=0)]
+Above = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Asked(BaseModel):

@@ -45,7 +45,7 @@ class InstancesRequest(Asked):
 
     types: tuple[str, ...] = ("ml.*",)
     """Instance types; ``*`` stands for any text."""
-    counts: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 4, 8, 16, 32)
+    counts: tuple[Positive, ...] = (1, 2, 4, 8, 16, 32)
     """Numbers of instances that may be chosen."""
     quotas: Mapping[str, Annotated[int, Field(ge=0)]] = {}
     """Largest number of instances by type; ``*`` stands for any text."""
@@ -63,6 +63,13 @@ class InstancesRequest(Asked):
 
         if value is not None and value not in suffixes():
             raise ValueError(f"unknown region {value!r}{near(value, suffixes())}")
+        return value
+
+    @field_validator("counts")
+    @classmethod
+    def _some_counts(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if not value:
+            raise ValueError("give one or more, for example [1, 2, 4], or leave it out")
         return value
 
     @field_validator("types")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
 from orchestration.planning.model.custom import custom
 from orchestration.planning.model.shapes import ModelError, ModelShape
@@ -42,6 +42,15 @@ class ModelRequest(Asked):
     """The feed-forward layers are gated (SwiGLU): three matrices, not two."""
     tied_embeddings: bool = False
     """Input and output embeddings are one matrix."""
+
+    @field_validator("config", mode="before")
+    @classmethod
+    def _content_or_path(cls, value: object) -> object:
+        if value is not None and not isinstance(value, Mapping | str):
+            raise ValueError(
+                f"expected the content of a config.json, or the path to it, got {value!r}"
+            )
+        return value
 
     @model_validator(mode="after")
     def _one_way(self) -> ModelRequest:
