@@ -10,6 +10,7 @@ from orchestration.catalog import Instance, Price, accelerators
 from orchestration.planning.cost.data_parallel import host_updates
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.search.amounts import duration, money
+from orchestration.planning.search.answers.besides import besides
 from orchestration.planning.search.answers.learning_rates import advice
 from orchestration.planning.search.answers.plans import Plan, Range, Reason
 from orchestration.planning.search.measured.corrections import corrections
@@ -39,7 +40,8 @@ def plan_of(
     step = Range(prediction.low_s, prediction.step_time_s, prediction.high_s)
     if not corrected.known and extrapolates(task, c.machine.accelerator):
         step = step.widened(step.high / step.expected)
-    time = step.times(steps)
+    beside = besides(task, c.global_batch)
+    time = step.times(steps).plus(beside.seconds)
     price, usd_per_s = space.price(instance.name), space.usd_per_s(instance.name)
     peak = peak_tflops(accelerators()[c.machine.accelerator], c.precision) or 0.0
     return Plan(
@@ -51,6 +53,7 @@ def plan_of(
         prediction=prediction,
         steps=steps,
         time_s=time,
+        besides=beside,
         cost_usd=_cost(time, price, usd_per_s, count),
         price=price,
         mfu=None
@@ -168,6 +171,11 @@ def _host_threads(c: Configuration, choice: StrategyChoice) -> Iterator[str]:
 
 def _warnings(task: Task, space: Space, priced: bool) -> list[str]:
     warnings = []
+    if task.startup_s:
+        warnings.append(
+            "a warm pool (cluster.keep_alive_s) lets the next job start sooner; its idle time is "
+            "billed"
+        )
     if task.model.approximate:
         warnings.append("the model's shape is guessed from its size; give its config.json")
     trained = task.model.max_sequence

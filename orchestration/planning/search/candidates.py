@@ -26,6 +26,7 @@ from orchestration.planning.model.configuration import (
     Offload,
     Recompute,
 )
+from orchestration.planning.search.answers.besides import besides
 from orchestration.planning.search.configurations import attention, configuration, machine_of
 from orchestration.planning.search.layouts import Layout
 from orchestration.planning.search.measured.corrections import corrections
@@ -279,6 +280,7 @@ class Cluster:
             self._shared.considered += 1
             c = self.configuration(layout, work.batch, work.micro_batch, work.recompute, offload)
             seconds = self.task.steps(work.batch) * self._corrections.step_seconds(c)
+            seconds += besides(self.task, work.batch).seconds
             candidate = self._known.candidates[key] = Candidate(seconds, layout, c)
         return candidate
 

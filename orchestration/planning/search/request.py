@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -25,7 +25,7 @@ from orchestration.planning.search.asked.machines import FrameworkRequest, Insta
 from orchestration.planning.search.asked.model import ModelRequest
 from orchestration.planning.search.objective import Aim, Objective
 from orchestration.planning.search.space import Space
-from orchestration.planning.search.task import Framework, KnownRate, Lora, Task
+from orchestration.planning.search.task import Checkpoints, Framework, KnownRate, Lora, Task
 from orchestration.strategies import Strategy
 
 
@@ -45,6 +45,17 @@ class LoraRequest(Asked):
     bits: Literal[4, 8] | None = None
     """Bits of a frozen weight, of bitsandbytes: 4 (QLoRA's NF4) or 8; ``None``: those of
     ``precision``."""
+
+
+class CheckpointsRequest(Asked):
+    """Checkpoints that training waits for: what is trained, with its optimizer states."""
+
+    every_steps: Positive
+    """Steps from one to the next."""
+    gb_per_s: Above
+    """GB/s at which the whole cluster writes them: of FSx for Lustre 0.125 to 1 for each TiB
+    (https://docs.aws.amazon.com/fsx/latest/LustreGuide/performance.html); what your runs took, if
+    they write to a disk that SageMaker copies to S3."""
 
 
 class RateRequest(Asked):
@@ -75,6 +86,11 @@ class PlanRequest(Asked):
     """The amount of training data."""
     learning_rate: RateRequest | None = None
     """A known learning rate, scaled to the batch that is chosen."""
+    checkpoints: CheckpointsRequest | None = None
+    """Checkpoints, whose time is added to that of the steps; ``None``: no time for them."""
+    startup_min: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """Billed minutes until the first step (container, data, model), as your earlier jobs took
+    them; no source tells them in general."""
     framework: FrameworkRequest = FrameworkRequest()
     """Framework of the training script."""
     kernels: Kernels = "eager"
@@ -134,7 +150,7 @@ class PlanRequest(Asked):
 
     def task(self) -> Task:
         """Return the training task."""
-        lora, rate = self.lora, self.learning_rate
+        lora, rate, checkpoints = self.lora, self.learning_rate, self.checkpoints
         return Task(
             model=self.model.shape(),
             sequence=self.sequence,
@@ -147,6 +163,8 @@ class PlanRequest(Asked):
             framework=Framework(**self.framework.model_dump()),
             kernels=self.kernels,
             engine=self.engine,
+            checkpoints=None if checkpoints is None else Checkpoints(**checkpoints.model_dump()),
+            startup_s=60 * self.startup_min,
         )
 
     def space(self) -> Space:

@@ -73,6 +73,15 @@ without double quantization); 8 bits as published rows count them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoints:
+    """Checkpoints that training waits for."""
+
+    every_steps: int
+    gb_per_s: float
+    """GB/s at which the whole cluster writes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRate:
     """A learning rate that works for a batch."""
 
@@ -110,6 +119,9 @@ class Task:
     attention: Attention | None = None
     """The attention kernel; ``None``: the one that PyTorch picks on the accelerator."""
     kernels: Kernels = "eager"
+    checkpoints: Checkpoints | None = None
+    startup_s: float = 0.0
+    """Billed seconds before the first step."""
     measurements: tuple[Measurement, ...] = ()
     """Measured ways to train it; predictions of all others are corrected by them."""
 

@@ -49,7 +49,7 @@ def _choice(plan: Plan) -> Iterator[Entry]:
     step = duration(p.step_time_s)
     peak = "" if plan.mfu is None else f", {plan.mfu:.0%} of the devices' peak"
     speed = f"{plan.steps:,} steps of {step}{peak}"
-    yield "time", [f"{in_range(plan.time_s, duration)}: {speed}"]
+    yield "time", [f"{in_range(plan.time_s, duration)}: {', '.join([speed, *plan.besides.parts])}"]
     if plan.cost_usd is not None:
         yield "cost", [f"{in_range(plan.cost_usd, money)}, in four of five cases within that range"]
     room = plan.headroom_gib + p.memory.need

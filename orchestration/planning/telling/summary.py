@@ -44,7 +44,7 @@ def facts(plan: Plan) -> list[tuple[str, str]]:
         ),
         ("step", f"{p.step_time_s:,.3f} s, {_speed(plan)}"),
         ("steps", f"{plan.steps:,}"),
-        ("time", _range(plan.time_s, duration)),
+        ("time", "; ".join([_range(plan.time_s, duration), *plan.besides.parts])),
         ("cost", _cost(plan)),
         ("certainty", "four in five measurements are within these ranges"),
     ]

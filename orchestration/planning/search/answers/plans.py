@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Final, Literal
 
 from orchestration import notebook
@@ -12,6 +12,7 @@ from orchestration.planning.cost.estimates import memory_room
 from orchestration.planning.cost.prediction import Prediction
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.search.amounts import duration, money
+from orchestration.planning.search.answers.besides import Besides
 from orchestration.planning.search.answers.learning_rates import Advice
 from orchestration.planning.search.layouts import Layout
 from orchestration.planning.search.objective import Objective
@@ -41,6 +42,10 @@ class Range:
         """Multiply all three values."""
         return Range(self.low * factor, self.expected * factor, self.high * factor)
 
+    def plus(self, amount: float) -> Range:
+        """Add an amount to all three values."""
+        return Range(self.low + amount, self.expected + amount, self.high + amount)
+
     def widened(self, factor: float) -> Range:
         """Move both ends away by a factor."""
         return Range(self.low / factor, self.expected, self.high * factor)
@@ -59,6 +64,8 @@ class Plan:
     steps: int
     time_s: Range
     """Time of the whole training, without waiting for instances and loading data."""
+    besides: Besides = field(default_factory=Besides)
+    """The part of it that is not spent on steps."""
     cost_usd: Range | None
     """``None``: the price is unknown."""
     price: Price | None
@@ -98,6 +105,7 @@ class Plan:
             "tokens_per_s": p.tokens_per_s,
             "mfu": self.mfu,
             "time_s": _values(self.time_s),
+            "besides": _values(self.besides),
             "cost_usd": None if self.cost_usd is None else _values(self.cost_usd),
             "price": None if self.price is None else _values(self.price),
             "learning_rate": None if self.advice is None else _values(self.advice),

@@ -7,9 +7,8 @@ from dataclasses import replace
 from math import ceil, floor, log10
 from typing import Final
 
-from orchestration.planning.cost.model_states import parameter_bytes
-from orchestration.planning.model.configuration import Configuration, Machine
 from orchestration.planning.search.amounts import duration, money
+from orchestration.planning.search.answers.besides import bytes_per_parameter
 from orchestration.planning.search.answers.plans import Plan, Plans
 from orchestration.planning.search.answers.rejections import rejected
 from orchestration.planning.search.objective import CHEAPEST, FASTEST, Objective
@@ -185,12 +184,7 @@ def _others(answer: Plans, space: Space, search: Search, *, half: bool = True) -
 
 def state_gb(task: Task) -> float:
     """Return the weights, gradients and optimizer states of one copy, in 10^9 bytes."""
-    machine = Machine(accelerator="", devices=1, devices_per_node=1, device_memory_gib=0.0)
-    c = Configuration(
-        model=task.model, machine=machine, sequence=1, global_batch=1, micro_batch=1,
-        precision=task.precision, optimizer=task.optimizer,
-    )  # fmt: skip
-    per_parameter = parameter_bytes(c)
+    per_parameter = bytes_per_parameter(task)
     parameters = task.model.parameters
     trained = parameters if task.trainable is None else task.trainable
     saved = 0.0
