@@ -1,4 +1,4 @@
-"""What this package rendered, as the pipelines that it was made of."""
+"""Renderings of this package, as the pipelines that they were made of."""
 
 from __future__ import annotations
 

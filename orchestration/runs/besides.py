@@ -1,4 +1,4 @@
-"""What a run costs beside its jobs, from its progress."""
+"""The cost of a run beside its jobs, from its progress."""
 
 from __future__ import annotations
 
