@@ -67,7 +67,20 @@ def text(path: Path, name: Section) -> str | None:
         return None
     from orchestration.backends.layout import indented, laid_out
 
-    return laid_out(rendered) if name == "airflow" else indented(rendered)
+    if name == "step_functions":
+        return indented(rendered)
+    origin = _origin(path, content)
+    return laid_out({**rendered, "origin": origin}) if origin else None
+
+
+def _origin(path: Path, content: Mapping[str, Any]) -> list[str]:
+    """Return the texts of the pipeline's files, which the definition of the lock file carries."""
+    from orchestration.backends.origins import parts
+
+    name: Section = "step_functions"
+    if name not in content or any(changes(path, content, name)):
+        return []
+    return parts(content[name][_RENDERED[name]])[1:]
 
 
 def changes(path: Path, content: Mapping[str, Any], name: Section) -> Iterator[str]:

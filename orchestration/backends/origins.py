@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestration.pipeline.yaml import dumped
-
 if TYPE_CHECKING:
     from orchestration.graph import Workflow
 
@@ -21,7 +19,15 @@ _BETWEEN: Final = "\n---\n"
 
 def with_origin(comment: str, origin: Sequence[Mapping[str, Any]]) -> str:
     """Return a comment with the data of the files behind it."""
-    return _BETWEEN.join([comment, *(dumped(each).strip() for each in origin)])
+    return _BETWEEN.join([comment, *texts(origin)])
+
+
+def texts(origin: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the texts of the files."""
+    # What is read out of a lock file, here too, needs no YAML.
+    from orchestration.pipeline.yaml import dumped
+
+    return [dumped(each).strip() for each in origin]
 
 
 def lacking(definition: Mapping[str, Any], workflow: Workflow) -> Iterator[str]:

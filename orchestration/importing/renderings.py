@@ -12,13 +12,13 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from orchestration.backends import airflow, stepfunctions
-from orchestration.backends.origins import parts
+from orchestration.backends.origins import parts, texts
 from orchestration.backends.stepfunctions.embedding import fragment
 from orchestration.errors import OrchestrationError, PipelineError, Problem
 from orchestration.graph import Workflow
 from orchestration.importing.imported import Imported, Note
 from orchestration.pipeline import Pipeline
-from orchestration.pipeline.yaml import dumped, parsed
+from orchestration.pipeline.yaml import parsed
 from orchestration.stages.kinds import StageSource
 
 _COMPANION: Final = re.compile(r"Stops and deletes what ended executions of (\S+) have left\.")
@@ -65,17 +65,19 @@ def is_dag(data: Mapping[str, Any]) -> bool:
 
 
 def _of_dag(data: Mapping[str, Any]) -> _Rendering:
-    name, origin = data["dag_id"], data.get("origin")
-    if not origin:
-        text = f"this is the DAG of pipeline {name} without its file; import that, or the DAG file"
-        raise PipelineError([Problem("origin", text)])
-    pipeline, lock = map(dumped, origin)
-    return _Rendering((pipeline, lock), "origin", _dag)
+    match data.get("origin"):
+        case [str(pipeline), str(lock)]:
+            return _Rendering((pipeline, lock), "origin", _dag)
+    text = (
+        f"this is the DAG of pipeline {data['dag_id']} without its file; import that, or the DAG "
+        "file"
+    )
+    raise PipelineError([Problem("origin", text)])
 
 
 def _dag(workflow: Workflow) -> Mapping[str, Any]:
     document: Mapping[str, Any] = json.loads(
-        airflow.to_json(airflow.render(workflow), workflow.origin)
+        airflow.to_json(airflow.render(workflow), texts(workflow.origin))
     )
     return document
 

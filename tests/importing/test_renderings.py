@@ -13,7 +13,7 @@ import yaml
 
 from orchestration import AwsCall, Pipeline
 from orchestration.backends import airflow, companion, stepfunctions
-from orchestration.backends.origins import lacking
+from orchestration.backends.origins import lacking, texts
 from orchestration.backends.stepfunctions.embedding import fragment
 from orchestration.errors import PipelineError
 from orchestration.graph import Workflow
@@ -88,7 +88,7 @@ def test_all_that_was_changed_since_is_told(sweep: dict[str, Any]) -> None:
 def test_a_fragment_and_a_dag_give_back_the_file_too(sweep: dict[str, Any]) -> None:
     file = ROOT / "examples/tuning/sweep.yaml"
     workflow = Pipeline.load(file).lower()
-    dag = json.loads(airflow.to_json(airflow.render(workflow), workflow.origin))
+    dag = json.loads(airflow.to_json(airflow.render(workflow), texts(workflow.origin)))
     for rendered in (fragment(workflow, "sweep"), dag):
         imported = from_data(json.loads(json.dumps(rendered)))
         assert (dict(imported.description), imported.notes) == (load(file), ())
@@ -107,9 +107,11 @@ def test_renderings_without_a_file_say_what_to_import_instead() -> None:
         from_data(companion.render(workflow) or {})
     with pytest.raises(PipelineError, match="the DAG of pipeline llm-fsx without its file; import"):
         from_data(json.loads(airflow.to_json(airflow.render(workflow))))
-    origin: list[dict[str, Any]] = [{"name": "llm-fsx"}, {"sources": {}}]
+    origin = ["name: llm-fsx", "sources: {}"]
     with pytest.raises(PipelineError, match="holds a pipeline that can't be read here"):
         from_data(json.loads(airflow.to_json(airflow.render(workflow), origin)))
+    with pytest.raises(PipelineError, match="the DAG of pipeline llm-fsx without its file; import"):
+        from_data(json.loads(airflow.to_json(airflow.render(workflow), origin[:1])))
 
 
 def test_nested_pipelines_come_back_as_their_stages(tmp_path: Path) -> None:

@@ -109,13 +109,17 @@ class DagSpec:
     """Settings of all its tasks."""
 
 
-def to_json(spec: DagSpec, origin: Sequence[Mapping[str, Any]] = ()) -> str:
+def to_json(spec: DagSpec, origin: Sequence[str] = ()) -> str:
     """Return the specification as text that reads and compares well; equal for equal workflows.
 
     ``origin`` are the files that it was made of, for whoever has lost them; no DAG reads them.
     """
-    carried = {"origin": list(origin)} if origin else {}
-    return laid_out({**to_document(spec), **carried})
+    return laid_out(with_origin(to_document(spec), origin))
+
+
+def with_origin(document: Mapping[str, Any], origin: Sequence[str]) -> dict[str, Any]:
+    """Return a specification with the texts of the files that it was made of, if there are any."""
+    return {**document, **({"origin": list(origin)} if origin else {})}
 
 
 def to_document(spec: DagSpec) -> dict[str, Any]:

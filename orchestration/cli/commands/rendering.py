@@ -64,9 +64,9 @@ def rendered(backend: Backend, workflow: Workflow) -> str:
 
             return stepfunctions.dumps(stepfunctions.render(workflow))
         case Backend.AIRFLOW:
-            from orchestration.backends import airflow
+            from orchestration.backends import airflow, origins
 
-            return airflow.to_json(airflow.render(workflow), workflow.origin)
+            return airflow.to_json(airflow.render(workflow), origins.texts(workflow.origin))
 
 
 def warnings_of(backends: Sequence[Backend], workflow: Workflow) -> list[Problem]:
