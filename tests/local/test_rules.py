@@ -22,6 +22,7 @@ from orchestration.local.sagemaker.rules import RULES as SAGEMAKER
 from orchestration.local.sagemaker.rules.components import COMPONENTS
 from orchestration.local.sagemaker.rules.hosting import HOSTING
 from orchestration.local.sagemaker.rules.jobs import JOBS
+from orchestration.local.sagemaker.rules.monitoring import MONITORING
 from orchestration.local.sagemaker.rules.registry import REGISTRY
 from orchestration.local.sagemaker.rules.shared import SHARED
 from orchestration.local.sagemaker.rules.tuning import TUNING
@@ -31,6 +32,7 @@ from tests.local.breaking import (
     file_systems,
     hosting,
     jobs,
+    monitoring,
     objects,
     registry,
     sessions,
@@ -56,6 +58,7 @@ EXAMPLES: Mapping[str, Mapping[str, Break]] = {
         **hosting.BREAKING,
         **components.BREAKING,
         **registry.BREAKING,
+        **monitoring.BREAKING,
     },
     "sts": sessions.BREAKING,
 }
@@ -85,7 +88,7 @@ def test_every_rule_has_an_example(service: str) -> None:
 
 
 def test_no_two_rules_of_sagemaker_have_one_name() -> None:
-    tables = (SHARED, JOBS, TUNING, HOSTING, COMPONENTS, REGISTRY)
+    tables = (SHARED, JOBS, TUNING, HOSTING, COMPONENTS, REGISTRY, MONITORING)
     assert len(SAGEMAKER) == sum(map(len, tables))
 
 

@@ -21,6 +21,7 @@ from orchestration.local.account.protocol import (
 from orchestration.local.sagemaker.components.registry import Components
 from orchestration.local.sagemaker.jobs.mounts import LustreFileSystems, Mounts
 from orchestration.local.sagemaker.jobs.registry import Jobs
+from orchestration.local.sagemaker.monitoring import MonitoringSchedules
 from orchestration.local.sagemaker.registry.registries import Registries
 from orchestration.local.sagemaker.serving.endpoints import Endpoints
 from orchestration.local.sagemaker.serving.models import EndpointConfigs, Models
@@ -31,7 +32,7 @@ from orchestration.local.sagemaker.workloads import Workloads
 # Operations on resources that are simulated here.
 _OURS = re.compile(
     r"(Training|Processing|Transform|HyperParameterTuning|AutoML|Labeling)Job|Endpoint"
-    r"|InferenceComponent|ModelPackage|^(Create|Describe|Delete|List)Models?$|Tags$"
+    r"|InferenceComponent|ModelPackage|MonitoringSchedule|^(Create|Describe|Delete|List)Models?$|Tags$"
 )
 
 # What only reads; moto would accept all other calls and do nothing.
@@ -76,6 +77,7 @@ class SageMaker(Service):
         self._components = Components(
             account, tags, self._models, self._endpoints, workloads.model_host
         )
+        self._schedules = MonitoringSchedules(account, tags, self._endpoints.state, self._configs)
         self.alarms = self._endpoints.alarms
         super().__init__(
             {
@@ -88,6 +90,7 @@ class SageMaker(Service):
                 **self._configs.operations(),
                 **self._endpoints.operations(),
                 **self._components.operations(),
+                **self._schedules.operations(),
                 **self.tags.operations(),
             }
         )
@@ -100,7 +103,7 @@ class SageMaker(Service):
                 re.search(
                     r":((training|processing|transform|hyper-parameter-tuning)-job"
                     r"|model(-package-group)?"
-                    r"|endpoint(-config)?|inference-component)/",
+                    r"|endpoint(-config)?|inference-component|monitoring-schedule)/",
                     arn,
                 )
             )
@@ -163,6 +166,7 @@ class SageMaker(Service):
             "EndpointConfigs": self._configs.state(),
             "Endpoints": self._endpoints.state(),
             "InferenceComponents": self._components.state(),
+            "MonitoringSchedules": self._schedules.state(),
         }
 
     def close(self) -> None:
@@ -183,4 +187,5 @@ class SageMaker(Service):
             or self._configs.has_arn(arn)
             or self._endpoints.has_arn(arn)
             or self._components.has_arn(arn)
+            or self._schedules.has_arn(arn)
         )

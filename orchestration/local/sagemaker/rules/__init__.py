@@ -14,6 +14,7 @@ from orchestration.local.account.rules import Rule, broken
 from orchestration.local.sagemaker.rules.components import COMPONENTS
 from orchestration.local.sagemaker.rules.hosting import HOSTING
 from orchestration.local.sagemaker.rules.jobs import JOBS
+from orchestration.local.sagemaker.rules.monitoring import MONITORING
 from orchestration.local.sagemaker.rules.registry import REGISTRY
 from orchestration.local.sagemaker.rules.shared import SHARED
 from orchestration.local.sagemaker.rules.tuning import TUNING
@@ -25,6 +26,7 @@ RULES: Final[Mapping[str, Rule]] = {
     **HOSTING,
     **COMPONENTS,
     **REGISTRY,
+    **MONITORING,
 }
 
 
