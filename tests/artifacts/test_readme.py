@@ -162,10 +162,14 @@ def test_every_page_is_linked_to_from_the_readme() -> None:
 
 
 def test_every_test_that_is_named_exists() -> None:
-    written = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
-    named = re.findall(r"`(test_\w+)`", "".join(PAGES.values()))
-    assert named
-    assert [name for name in named if f"def {name}(" not in written] == []
+    files = {
+        path.relative_to(ROOT).as_posix(): path.read_text()
+        for path in (ROOT / "tests").rglob("test_*.py")
+    }
+    files[""] = "".join(files.values())
+    named = re.findall(r"`(?:(tests/[\w/]+\.py)::)?(test_\w+)`", "".join(PAGES.values()))
+    assert {path for path, _ in named} > {""}
+    assert [each for each in named if f"def {each[1]}(" not in files.get(each[0], "")] == []
 
 
 def test_a_container_of_ones_own_is_started_as_shown(tmp_path: Path) -> None:
