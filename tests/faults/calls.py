@@ -36,6 +36,9 @@ SERVICES = {
     "sagemaker-runtime": Service(
         ("ThrottlingException", 429), "InternalFailure", ("AccessDeniedException", 403)
     ),
+    "application-autoscaling": Service(
+        ("ThrottlingException", 400), "InternalServiceException", ("AccessDeniedException", 400)
+    ),
     "s3control": Service(
         ("TooManyRequestsException", 400), "InternalServiceException", ("AccessDenied", 403)
     ),
@@ -155,6 +158,7 @@ CALLS = (
         quota=_LIMIT,
         fresh=True,
     ),
+    Call("look at scaling", "application-autoscaling", "DescribeScalableTargets"),
     Call("update endpoint", "sagemaker", "UpdateEndpoint", quota=_LIMIT),
     Call("invoke endpoint", "sagemaker-runtime", "InvokeEndpoint"),
 )

@@ -26,6 +26,7 @@ _SERVICES = (
     "fsx",
     "sagemaker",
     "sagemaker-runtime",
+    "application-autoscaling",
     "sns",
     "iam",
     "events",

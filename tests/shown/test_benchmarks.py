@@ -29,6 +29,7 @@ LEAST = {
     "validation.py": [],
 }
 NOT_RUN = {
+    "promotions.py": "five minutes of a processor, and has no less to be asked for",
     "installation.py": "an index of packages",
     "tutorial.py": "an index of packages; tests/artifacts/test_tutorial.py runs its commands",
 }

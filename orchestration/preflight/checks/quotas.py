@@ -11,6 +11,7 @@ from orchestration.preflight.examination import Examination
 from orchestration.preflight.findings import Finding
 from orchestration.preflight.machines import ASKING, Machines, machines
 from orchestration.preflight.reader import Reader, looked
+from orchestration.preflight.requests import known
 
 _SOURCES: Final = (
     "https://docs.aws.amazon.com/general/latest/gr/sagemaker.html",
@@ -67,7 +68,8 @@ def _scaled(examination: Examination) -> dict[tuple[str, str], int]:
     for request in examination.of("RegisterScalableTarget"):
         most, resource = request.at("MaxCapacity"), request.values.get("ResourceId")
         if request.at("ScalableDimension") == _INSTANCES and isinstance(most, int):
-            variant = str(resource).rpartition("/")[2]
+            # A deployment keeps the name that the endpoint has, which only a run sees.
+            variant = known(str(resource).rpartition("/")[2]) or ""
             found[stage_of(request.step), variant] = most
     return found
 
