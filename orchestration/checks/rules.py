@@ -148,13 +148,21 @@ def adoption(workflow: Workflow) -> Iterator[Problem]:
             if whole and (step.adopt or step.fallback or step.recoveries):
                 message = "reports its failures as an error of ours, so no error is an answer to it"
                 yield Problem("", message, step=step.name)
-            if step.may_fail and (step.until is None or outputs_of(step) or step.failure):
-                yield Problem("", "may fail only as a job without outputs", step=step.name)
+            if step.may_fail and not _has_end(step):
+                message = "may fail only as a job whose outputs all have defaults"
+                yield Problem("", message, step=step.name)
             if step.timed and (step.until or step.pages or step.adopt or LATENCY in step.outputs):
                 yield Problem("", f"only one plain request gives {LATENCY}", step=step.name)
             for recovery in step.recoveries:
                 if set(recovery.outputs) != outputs_of(step) - ({LATENCY} if step.timed else set()):
                     yield Problem("", "a recovery gives exactly the step's outputs", step=step.name)
+
+
+def _has_end(step: Call) -> bool:
+    """Return whether all outputs of a call are known where the job that it waits for fails."""
+    if step.until is None or step.outputs or step.failure is not None:
+        return False
+    return all(output.optional for output in step.until.outputs.values())
 
 
 def shapes(workflow: Workflow) -> Iterator[Problem]:

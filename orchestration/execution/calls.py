@@ -32,7 +32,7 @@ from orchestration.execution.effects import (
     Watch,
 )
 from orchestration.execution.jobs import Created, Job, Launched, Refused, job, listed
-from orchestration.execution.outputs import at, checked_response, taken
+from orchestration.execution.outputs import at, checked_response, defaults, taken
 from orchestration.execution.places import (
     Attempt,
     Standing,
@@ -75,7 +75,7 @@ def called(call: Call, values: Environment, attempt: Attempt, path: str) -> Perf
     except RunError as error:
         if call.may_fail and error.error in ENDS_OF_JOBS:
             yield Note(f"{error.cause}; going on without it")
-            return {}
+            return defaults({} if call.until is None else call.until.outputs, call.name)
         if call.failure is None or not call.failure.is_about(error.error):
             raise
         remedy = evaluate(call.failure.remedy, values)

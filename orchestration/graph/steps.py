@@ -51,7 +51,8 @@ class Call:
     fallback: Fallback | None = None
     failure: Failure | None = None
     may_fail: bool = False
-    """True if the step ends well although its job failed or ran out of time; it has no outputs."""
+    """True if the step ends well although its job failed or ran out of time: the outputs of its end
+    then have their defaults, and it has no others."""
     timed: bool = False
     """True if it gives the output :data:`~orchestration.graph.calls.LATENCY`: the milliseconds from
     the first request to the answer, as whoever drives the run sees them, with the pauses before

@@ -160,6 +160,28 @@ def test_a_model_that_cannot_predict_fails_the_run_and_is_deleted(
     assert models(aws) == ["live"]
 
 
+def test_predictions_of_a_second_try_are_scored(aws: EmbeddedAws, airflow: LocalAirflow) -> None:
+    stage = scored(
+        checkpoints=f"s3://{BUCKET}/tried",
+        checkpoint_prefix="epoch-2",
+        failures_allowed=0,
+        retry={"attempts": 2},
+    )
+    pipeline = made("second", stage)
+    failing = Fault.job("second-", times=1, operation="CreateTransformJob")
+    reports = everywhere(pipeline, aws, airflow, failing)
+    assert {(each.state, each.cause) for each in reports.values()} == {("succeeded", None)}
+    judged = shown(reports)
+    assert (judged["best_metric"], judged["outcome"]) == (0.9, "promoted")
+    for each in reports.values():
+        names = [
+            call.request["TransformJobName"]
+            for call in each.calls
+            if call.operation == "CreateTransformJob" and not call.error_code
+        ]
+        assert [name.endswith("-2") for name in names] == [False, True]
+
+
 def test_some_predict_and_the_best_passes_without_a_job_that_decides(
     aws: EmbeddedAws, airflow: LocalAirflow
 ) -> None:

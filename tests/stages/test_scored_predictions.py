@@ -78,6 +78,25 @@ def test_a_model_is_deleted_whatever_becomes_of_its_jobs(
     assert [each.may_fail for each in jobs] == [bool(fields)] * 2
 
 
+@pytest.mark.parametrize("again", [{"retry": {"attempts": 2}}, {"wait_for_capacity_h": 1}])
+def test_what_is_scored_follows_from_the_job_that_was_followed_whichever_try_it_was(
+    again: dict[str, Any],
+) -> None:
+    made = lowered(OF_CHECKPOINTS, transform=TRANSFORM, failures_allowed=1, **again)
+    asked = {
+        each.operation.name
+        for each in all_steps(made.graph)
+        if isinstance(each, Call) and each.name.startswith("evaluate.each.")
+    }
+    assert "DescribeTransformJob" not in asked, "it'd be the first try, by its name"
+    condition = step(made, "each.scored").condition
+    for status, well in (("Completed", True), ("", False)):
+        assert (
+            evaluate(condition, Values({"evaluate.each.transform": {"status": status}}, {}, ""))
+            is well
+        )
+
+
 def test_the_model_that_serves_predicts_itself_and_a_version_by_a_model_of_its_own() -> None:
     served, version = (
         lowered(OF_MODEL, transform={**TRANSFORM, "model_archive": True}, champion=champion)

@@ -85,20 +85,17 @@ class Predicting:
         until = job.until
         if not scoring.may_fail or until is None:
             return job, replace(scoring, after=(job.name,))
-        job = replace(job, may_fail=True, until=replace(until, outputs={}))
-        ended = Call(
-            name=f"{prefix}.transformed",
-            operation=until.poll,
-            outputs={"status": Output((_STATUS,), kind="string")},
-            after=(job.name,),
-        )
+        # Of the last of its tries, under whichever name: asking for the first would not do.
+        status = Output((_STATUS,), kind="string", default="")
+        job = replace(job, may_fail=True, until=replace(until, outputs={"status": status}))
         scored = Choose(
             name=f"{prefix}.scored",
-            condition=Compare("eq", Result(ended.name, "status"), "Completed"),
+            condition=Compare("eq", Result(job.name, "status"), "Completed"),
             then=Graph((scoring,)),
             otherwise=Graph(),
+            after=(job.name,),
         )
-        return job, ended, scored
+        return job, scored
 
     def _model(self, whole: BatchTransform) -> Call:
         package: Any = self.predictor.package

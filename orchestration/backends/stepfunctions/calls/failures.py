@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, cast
 
 from orchestration.backends.jsonata import enclosed, field_value, literal, quote
+from orchestration.backends.stepfunctions.calls.outputs import defaults, given
 from orchestration.backends.stepfunctions.names import Scope, state
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice
 from orchestration.backends.stepfunctions.wording import Raw, Words, worded
@@ -23,7 +24,9 @@ def failed(step: Call, scope: Scope, states: States, following: str) -> str:
     failure, end = step.failure, states.failed()
     if step.may_fail:
         ended = f"$states.input.Error in {literal(list(ENDS_OF_JOBS))}"
-        going_on = choice(Rule(ended, following), default=end)
+        outputs = {} if step.until is None else defaults(step.until.outputs)
+        assigned = given(outputs, step.name, scope)
+        going_on = choice(Rule(ended, following, assigned), default=end)
         return states.last(state(step.name, "Failed"), going_on)
     if failure is None or failure.only:
         return end
