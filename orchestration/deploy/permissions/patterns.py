@@ -22,12 +22,16 @@ from orchestration.expressions import (
     Tree,
 )
 from orchestration.expressions.scalars import text
-from orchestration.graph import Call, Choose, ForEach, Graph, Step, Until, all_steps
+from orchestration.graph import Call, Choose, ForEach, Graph, Read, Step, Until, all_steps
 from orchestration.refs import Expression
 
 ANY = "\0"
 """Stands for any text; no AWS name holds it."""
 _PACKAGE = "ModelPackageArn"
+_BEST = ("best",)
+"""The place of the best model in the verdict of an evaluation."""
+_SOME_OF = (Function.NUMBERED, Function.WHERE, Function.PICKED, Function.TOP)
+"""The functions that return some elements of a list."""
 _PACKAGES = ("CreateModelPackage", "ListModelPackages")
 
 
@@ -110,9 +114,27 @@ def _parameter(name: str, known: Known) -> str:
 
 
 def _listed(known: Known) -> str:
-    if isinstance(known.items, Result) and known.items.step in known.listings:
-        return pattern(known.listings[known.items.step], known) + ANY
-    return ANY
+    """Return the key of an element of a listing, or of what was taken from one."""
+    match known.items:
+        case Result(step) if step in known.listings:
+            return pattern(known.listings[step], known) + ANY
+        case Apply(function, (items, *_)) if function in _SOME_OF:
+            return _listed(known.inside(items))
+        case Result(step, "items"):
+            return _collected(known.items, "Prefix", known)
+        case _:
+            return ANY
+
+
+def _judged(request: Step | None, known: Known) -> str:
+    """Return the place of a model that a verdict names: one of those that its job was told of."""
+    match request.operation.request.get("Body") if isinstance(request, Call) else None:
+        case {"bucket": bucket, "checkpoints": each}:
+            return f"s3://{pattern(bucket, known)}/{_listed(known.inside(each))}"
+        case {"models": each}:
+            return _collected(each, "model", known)
+        case _:
+            return ANY
 
 
 def _collected(of: Tree, key: str, known: Known) -> str:
@@ -122,9 +144,7 @@ def _collected(of: Tree, key: str, known: Known) -> str:
             return ANY if known.items is None else _collected(known.items, key, known)
         case Best(items):
             return _collected(items, key, known)
-        case Apply(
-            Function.NUMBERED | Function.WHERE | Function.PICKED | Function.TOP, (items, *_)
-        ):
+        case Apply(function, (items, *_)) if function in _SOME_OF:
             return _collected(items, key, known)
         case Result(name, "items"):
             step = known.steps.get(name)
@@ -138,7 +158,7 @@ def _collected(of: Tree, key: str, known: Known) -> str:
 
 
 def _written(step: Step | None, output: str, known: Known) -> str:
-    """Return the text of an output: where a training job wrote, an endpoint's ARN, or a choice."""
+    """Return the text of an output: where a job wrote, an endpoint's ARN, a choice or verdict."""
     match step:
         case Call(until=Until(outputs=outputs)) if output in outputs:
             if outputs[output].path == ("ModelArtifacts", "S3ModelArtifacts"):
@@ -150,6 +170,10 @@ def _written(step: Step | None, output: str, known: Known) -> str:
             return ANY
         case Call(outputs=outputs) if output in outputs:
             return _version(step, known) if _PACKAGE in outputs[output].path else ANY
+        case Read(name=name, outputs=outputs) if output in outputs:
+            if outputs[output].path != _BEST:
+                return ANY
+            return _judged(known.steps.get(f"{name.rpartition('.')[0]}.request"), known)
         case Choose(collect=collect, absent=absent) if output in collect:
             either = {pattern(collect[output], known), pattern(absent.get(output), known)} - {""}
             return either.pop() if len(either) == 1 else ANY

@@ -10,7 +10,14 @@ from typing import Any
 import botocore.session
 import pytest
 
-from orchestration import DataStaging, Pipeline, S3Destination
+from orchestration import (
+    CheckpointEvaluation,
+    DataStaging,
+    Deployment,
+    Pipeline,
+    S3Destination,
+    parameter,
+)
 from orchestration.deploy import permissions
 from orchestration.deploy.composing import desired
 from orchestration.deploy.permissions import derived as reference
@@ -250,6 +257,37 @@ def test_listing_is_held_to_the_prefixes_of_the_graph(digits: Pipeline) -> None:
             "digits/*/train/checkpoints/epoch-*/",
         ],
     }
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"report": {"image": pipelines.IMAGE}},
+        {"report": {"image": pipelines.IMAGE}, "select": {"last": 3}},
+        {
+            "report": {"image": pipelines.IMAGE},
+            "select": {"best": {"count": 2, "metric": "loss", "direction": "min"}},
+        },
+    ],
+)
+def test_whoever_deploys_the_best_lists_the_evaluated_checkpoints_only(
+    digits: Pipeline, fields: dict[str, Any]
+) -> None:
+    judged = {"name": "judge", "metric": "loss", "direction": "min", "recorded": "metrics.json"}
+    checkpoints = join("s3://", parameter("bucket"), "/tried")
+    judge = CheckpointEvaluation.model_validate({**judged, "checkpoints": checkpoints, **fields})
+    deployment = Deployment(
+        name="deploy",
+        model_data=judge.outputs.best_checkpoint,
+        image=pipelines.IMAGE,
+        endpoint_name="live",
+        instance_type="ml.m5.large",
+    )
+    pipeline = digits.model_copy(update={"stages": (judge, deployment)})
+    listed = statement(policy(pipeline), "s3:ListBucket")
+    assert [each["Resource"] for each in listed] == [["arn:aws:s3:::workspace"]]
+    assert listed[0]["Condition"]["StringLike"]["s3:prefix"] == ["tried/", "tried/*/"]
 
 
 def test_file_systems_of_others_can_not_be_deleted() -> None:
