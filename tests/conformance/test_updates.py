@@ -773,6 +773,12 @@ def test_a_container_of_ones_own_serves_and_one_that_never_answers_ping_changes_
     assert (created.state, created.error) == ("failed", "EndpointFailed")
     unanswered = "did not pass the ping health check. it did not answer GET /ping within 60 s"
     assert unanswered in str(created.cause)
+    assert str(created.cause).endswith("; delete it, and run again")
+    again = shop.deploy("one", {"baking_s": 0}, **container("mute"))
+    assert (again.state, again.error) == ("failed", "EndpointNotUsable")
+    told = f"endpoint {shop.name} is Failed and can't be updated: "
+    assert str(again.cause).startswith(told)
+    assert str(again.cause).endswith("; delete it, and run again")
     shop.close()
 
     assert shop.deploy("one", {"baking_s": 0}, **container()).state == "succeeded"

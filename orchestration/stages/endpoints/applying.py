@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from orchestration.expressions import Compare, Result, Tree, join
+from orchestration.expressions import All, Compare, Result, Tree, join
 from orchestration.graph import (
     Adopt,
     Call,
@@ -61,16 +61,19 @@ class Applying:
             failure=QUOTA,
             retry=CONFIG_VISIBLE_LATER,
         )
-        # An earlier attempt of this run may have got this far: then there is nothing to change.
+        # An earlier attempt of this run may have got this far: then there is nothing to change, but
+        # for what it could not create, which has the configuration and can only be deleted.
+        look = f"{name}.look"
+        served = Compare("eq", Result(look, "config"), self.made.name)
         changed = Choose(
             name=f"{name}.changed",
-            condition=Compare("eq", Result(f"{name}.look", "config"), self.made.name),
+            condition=All((served, Compare("eq", Result(look, "status"), "InService"))),
             then=Graph(),
             otherwise=Graph((self._serving(), *self._update())),
         )
         applied = Choose(
             name=f"{name}.apply",
-            condition=Compare("eq", Result(f"{name}.look", "status"), "Absent"),
+            condition=Compare("eq", Result(look, "status"), "Absent"),
             then=Graph((create,)),
             otherwise=Graph((self._telling(changed, f"{name}.began"),)),
             after=after,

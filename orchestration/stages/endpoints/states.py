@@ -109,7 +109,8 @@ class States:
             condition=Compare("eq", status, "InService"),
             error="EndpointFailed",
             cause=join(
-                *(f"stage {stage}: endpoint ", self.made.endpoint, " is ", status, ": ", reason)
+                *(f"stage {stage}: endpoint ", self.made.endpoint, " is ", status, ": ", reason),
+                "; delete it, and run again",
             ),
         )
 

@@ -79,7 +79,10 @@ class SharedEndpoint:
             name=f"{name}.serving",
             condition=Compare("eq", status, "InService"),
             error="EndpointFailed",
-            cause=join("endpoint ", self.made.endpoint, " is ", status, ": ", reason),
+            cause=join(
+                *("endpoint ", self.made.endpoint, " is ", status, ": ", reason),
+                "; delete it, and run again",
+            ),
             after=(ready.name,),
         )
         return look, missing, ready, serving
