@@ -232,6 +232,7 @@ class Deployment(DeploymentFields):
             alarms=self.update.alarms,
             prefix=made.prefix,
             config=made.name,
+            beginning=made.alarm_name,
             dimensions=dimensions,
             tags=made.context.tag_list(self.name),
         )

@@ -229,14 +229,6 @@ def test_a_component_gets_the_tags_that_it_lacks_and_quotas_are_told() -> None:
             "update.keep",
             "components whose names only a run knows share their models' names",
         ),
-        (
-            {
-                "update": {"traffic": "rolling", "instances": 1, "alarms": {"errors_percent": 5}},
-                "inference_component": {**COMPONENT, "name": parameter("bucket")},
-            },
-            "update.alarms",
-            "components whose names only a run knows share their models' names, and one's alarms",
-        ),
         ({"update": {"while_busy": "refuse"}}, "update.while_busy", "an update of a component is"),
     ],
 )

@@ -323,6 +323,48 @@ def test_models_are_kept_only_for_an_endpoint_whose_name_is_known() -> None:
     assert name_of(endpoint_name="shop") != name_of(endpoint_name="other")
 
 
+def alarms_of(**fields: Any) -> list[tuple[Any, Any]]:
+    """Return the alarm that a stage makes, and what its update names, for each of two runs."""
+    update = {"traffic": "rolling", "instances": 1, "alarms": {"errors_percent": 5}}
+    steps = calls(deployment(update=update, instance_count=2, **fields))
+    made = steps["deploy.alarm_5xx"].operation.request["AlarmName"]
+    configs: list[Any] = [
+        step.operation.request["DeploymentConfig"]
+        for step in steps.values()
+        if "DeploymentConfig" in step.operation.request
+    ]
+    (named,) = configs[0]["AutoRollbackConfiguration"]["Alarms"]
+    found = {"fingerprint": "etag", "variant": "main", "config": ""}
+    results = {name: found for name in steps}
+    values = [
+        Values(results, {"bucket": bucket, "role": "role"}, "0123456789ab")
+        for bucket in ("one", "two")
+    ]
+    return [(evaluate(made, each), evaluate(named["AlarmName"], each)) for each in values]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"endpoint_name": parameter("bucket")},
+        {
+            "endpoint_name": "all",
+            "inference_component": {
+                "memory_mib": 1024,
+                "copies": 2,
+                "name": parameter("bucket"),
+            },
+        },
+    ],
+)
+def test_what_only_a_run_names_shares_no_alarm(fields: dict[str, Any]) -> None:
+    (one, watched), (two, also_watched) = alarms_of(**fields)
+    assert (one, two) == (watched, also_watched)
+    assert one != two
+    assert one.startswith("shop-deploy-")
+    assert one.endswith("-5xx")
+
+
 def test_a_configuration_is_deleted_with_its_alarms_and_its_model() -> None:
     update = {"keep": 3, "alarms": {"errors_percent": 1, "latency_ms": 250}}
     names = [name for name in calls(deployment(update=update)) if ".delete_" in name]

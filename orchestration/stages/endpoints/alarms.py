@@ -47,6 +47,8 @@ class Watch:
     """The beginning of the names of all that is made."""
     config: Expression[str]
     """The name of what is to serve: a configuration, or the model of a component."""
+    beginning: Expression[str]
+    """The beginning of the names of the alarms that are made."""
     dimensions: Mapping[str, Tree]
     """The dimensions of the metrics that alarms are made on."""
     tags: list[Tree]
@@ -198,7 +200,7 @@ class Watch:
         )
 
     def _named(self, made: str) -> Expression[str]:
-        return join(self.config, f"-{made}")
+        return join(self.beginning, f"-{made}")
 
     def _described(self, name: str, names: list[Tree]) -> Call:
         operation = Operation("cloudwatch", "DescribeAlarms", {"AlarmNames": names})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from orchestration.expressions import Result, Tree, join
+from orchestration.expressions import Function, Result, Tree, apply, join
 from orchestration.graph import Adopt, Call, Operation, Step
 from orchestration.refs import Expression
 from orchestration.stages.answers.script import Judging, JudgingJob
@@ -66,6 +66,18 @@ class Made:
             return self.name
         request = self._model_request("").request
         return identity.named_after(self.prefix, self._content(), [request])
+
+    @property
+    def alarm_name(self) -> Expression[str]:
+        """The beginning of the names of alarms: no two endpoints, or components, share it.
+
+        The same model has one name on all those whose own names only a run knows.
+        """
+        component = self.stage.inference_component
+        place = self.endpoint if component is None else self.component
+        if isinstance(place, str):
+            return self.name
+        return join(self.prefix, apply(Function.HASH, join(self.name, " ", place)))
 
     @property
     def prefix(self) -> str:

@@ -41,19 +41,11 @@ def problems(stage: DeploymentFields) -> Iterator[Problem]:
     if stage.endpoint_name is None:
         yield Problem("endpoint_name", "is needed: the endpoint that has room for the copies")
     yield from _moved(stage.update)
-    if isinstance(component.name, Expression):
-        yield from _shared(stage.update)
-
-
-def _shared(update: EndpointUpdate) -> Iterator[Problem]:
-    """Yield problems of components whose names only a run knows: their models share names."""
-    text = "components whose names only a run knows share their models' names, and one's"
-    if update.keep is not None:
-        yield Problem("update.keep", f"{text} could be deleted for another; write the name out")
-    if update.alarms is not None and update.alarms.made:
+    if isinstance(component.name, Expression) and stage.update.keep is not None:
         yield Problem(
-            "update.alarms",
-            f"{text} alarms would watch another; write the name out, or name alarms that exist",
+            "update.keep",
+            "components whose names only a run knows share their models' names, and one's could "
+            "be deleted for another; write the name out",
         )
 
 
