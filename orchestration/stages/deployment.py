@@ -133,7 +133,8 @@ class Deployment(DeploymentFields):
         states = States(made)
         steps = list(self._before(made, states, watch))
         applying = Applying(made, watch)
-        steps += [applying.choice(_last(steps)), states.settled(), states.in_service()]
+        steps.append(applying.choice(_last(steps)))
+        steps += [states.settled("settled", _last(steps)), states.in_service()]
         steps.append(applying.served(_last(steps)))
         values: dict[str, Tree] = {
             "endpoint_name": made.endpoint,

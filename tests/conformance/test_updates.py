@@ -585,8 +585,11 @@ def test_instances_follow_the_load_and_requests_are_captured(shop: Shop) -> None
         DesiredWeightsAndCapacities=[{"VariantName": "main", "DesiredInstanceCount": 7}],
     )
     hosting["tags"] = {"team": "store", "stage": "live"}
-    assert shop.deploy("two", None, **hosting).state == "succeeded"
-    assert shop.ask() == "two"
+    scales = "Cannot update in-progress endpoint"
+    shop.aws.inject(Fault("sagemaker", "UpdateEndpoint", "ValidationException", scales))
+    updated = shop.deploy("two", None, **hosting)
+    assert (updated.state, updated.cause) == ("succeeded", None)
+    assert (shop.ask(), count(updated, "UpdateEndpoint")) == ("two", 2)
     tags = {t["Key"]: t["Value"] for t in shop.client.list_tags(ResourceArn=endpoint)["Tags"]}
     assert {"by": "hand", "team": "store", "stage": "live"}.items() <= tags.items()
     config = shop.client.describe_endpoint_config(

@@ -23,11 +23,9 @@ from orchestration.stages.endpoints import variants
 from orchestration.stages.endpoints.alarms import BEGAN, Watch
 from orchestration.stages.endpoints.making import Made
 from orchestration.stages.endpoints.states import States
+from orchestration.stages.hosting.sending import sent
 from orchestration.stages.serving.model import EXISTS, QUOTA
 
-# What an update that was sent before, and whose response was lost, makes of the next one. Should
-# it be someone else's, the endpoint ends up with another configuration, which fails the run.
-UPDATING: Final = ErrorPattern("ValidationException", "Cannot update in-progress endpoint")
 CONFIG_VISIBLE_LATER: Final = Retry(
     errors=(ErrorPattern("ValidationException", "Could not find endpoint configuration"),)
 )
@@ -121,12 +119,12 @@ class Applying:
         update = Call(
             name=f"{stage.name}.update",
             operation=stage.extra_request.merged("UpdateEndpoint", request),
-            adopt=Adopt(exists=UPDATING),
             failure=QUOTA,
             retry=CONFIG_VISIBLE_LATER,
             after=tuple(step.name for step in steps) or (f"{stage.name}.serving",),
         )
-        return *steps, update
+        is_scaled = stage.autoscaling is not None
+        return *steps, *sent(States(self.made), update, self.made.name, scaled=is_scaled)
 
 
 def scaled(made: Made, name: str, *after: str) -> Call:

@@ -12,7 +12,6 @@ from typing import ClassVar, Final, Protocol
 
 from orchestration.expressions import All, Compare, Result, Tree, join
 from orchestration.graph import (
-    Adopt,
     Call,
     Choose,
     Graph,
@@ -25,12 +24,13 @@ from orchestration.graph import (
     Until,
 )
 from orchestration.stages.endpoints import variants
-from orchestration.stages.endpoints.applying import CONFIG_VISIBLE_LATER, UPDATING, scaled
+from orchestration.stages.endpoints.applying import CONFIG_VISIBLE_LATER, scaled
 from orchestration.stages.endpoints.asking import Asking
 from orchestration.stages.endpoints.cases import Case
 from orchestration.stages.endpoints.making import Made
 from orchestration.stages.endpoints.states import States
 from orchestration.stages.endpoints.trials import GONE, temporary, temporary_configuration
+from orchestration.stages.hosting.sending import sent
 
 ERROR: Final = "CheckFailed"
 TOO_SLOW: Final = "CheckTooSlow"
@@ -219,12 +219,13 @@ class CheckedEndpoint:
         update = Call(
             name=self._name("check_undone"),
             operation=Operation("sagemaker", "UpdateEndpoint", request),
-            adopt=Adopt(exists=UPDATING),
             retry=CONFIG_VISIBLE_LATER,
             after=(asked.name,),
         )
+        is_scaled = self.made.stage.autoscaling is not None
+        steps = sent(States(self.made), update, Result(left, "before"), scaled=is_scaled)
         step = settled.removeprefix(f"{self.made.stage.name}.")
-        return asked, update, self.settled(step, (update.name,))
+        return asked, *steps, self.settled(step, (steps[-1].name,))
 
     def _name(self, step: str) -> str:
         return f"{self.made.stage.name}.{step}"

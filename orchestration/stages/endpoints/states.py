@@ -88,16 +88,16 @@ class States:
             after=after,
         )
 
-    def settled(self) -> Call:
+    def settled(self, step: str, after: tuple[str, ...]) -> Call:
         """Wait until the endpoint has changed over, or back."""
-        stage, until = self.made.stage.name, self.until()
+        until = self.until()
         if self.made.context.tags:
             until = replace(until, outputs={**until.outputs, **_ARN})
         return Call(
-            name=f"{stage}.settled",
+            name=f"{self.made.stage.name}.{step}",
             operation=self._described(),
             until=until,
-            after=(f"{stage}.apply",),
+            after=after,
         )
 
     def in_service(self) -> Require:

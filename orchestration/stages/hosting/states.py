@@ -14,7 +14,6 @@ from orchestration.stages.values import Text
 
 NAME: Final = "InferenceComponentName"
 GONE: Final = ErrorPattern("ValidationException", "Could not find inference component")
-UPDATING: Final = ErrorPattern("ValidationException", "Cannot update in-progress")
 _STATE: Final = {
     "status": Output(("InferenceComponentStatus",), kind="string", default="Absent"),
     "config": Output(("Specification", "ModelName"), kind="string", default=""),
