@@ -99,11 +99,14 @@ class WorkerEdge:
         if self.newer is None or self.killed:
             return
         try:
-            self.superseded_by = self.newer()
+            newer = self.newer()
         except Exception:
             # It only ends what runs; who pays next asks for itself. The next poll asks again.
             self.log.warning("whether a newer run has begun can't be told")
-        if self.superseded_by is not None:
+            return
+        # Another thread may have seen one that has ended since: what it found stands.
+        if newer is not None:
+            self.superseded_by = newer
             self._left = False
             self.killed = True
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -108,17 +110,17 @@ def test_a_run_is_skipped_while_an_older_one_is_under_way(
 class Runs:
     """Runs of a DAG; one that is left is under way, and goes on when it is asked for again."""
 
-    def __init__(self, airflow: LocalAirflow, aws: ScriptedAws, pipeline: Workflow) -> None:
+    def __init__(self, airflow: LocalAirflow, aws: ScriptedAws, pipeline: Workflow | Path) -> None:
         self.airflow, self.aws, self.pipeline = airflow, aws, pipeline
 
     def run(self, run_id: str, **options: Any) -> AirflowRun:
         return self.airflow.run(self.pipeline, aws=self.aws, run_id=run_id, **options)
 
-    def leave(self, run_id: str, task_id: str, **options: Any) -> None:
-        """Let a run go on until a task is deferred."""
+    def leave(self, run_id: str, task_id: str, state: str = "deferred", **options: Any) -> None:
+        """Let a run go on until a task is deferred, or in another state."""
 
         def die(task: TaskState) -> None:
-            if (task.task_id, task.state) == (task_id, "deferred"):
+            if (task.task_id, task.state) == (task_id, state):
                 self.airflow.kill()
 
         with pytest.raises(LocalError, match="Airflow was killed"):
@@ -197,6 +199,27 @@ def test_the_same_event_stops_no_run(airflow: LocalAirflow, aws: ScriptedAws) ->
     assert "run first is under way, so this one is skipped (overlap: stop_older)" in again.log
     runs.leave("other", "inputs", event={"id": "event-2"})
     assert superseded(runs.run("first", event={"id": "event-1"}), "other")
+
+
+def test_a_run_whose_tasks_do_not_defer_waits_without_a_worker(
+    airflow: LocalAirflow, aws: ScriptedAws, tmp_path: Path
+) -> None:
+    """A task that kept its worker could keep the newer run's first one from it."""
+    pickled = pickle.dumps(replace(overlapping("stop_older"), name="rescheduling"))
+    file = tmp_path / "dag.py"
+    file.write_text(
+        "import pickle\nfrom orchestration.airflow import dag\n"
+        f"dag(pickle.loads({pickled!r}), deferrable=False)\n"
+    )
+    runs = Runs(airflow, aws, file)
+    runs.leave("first", "inputs", "success")
+    runs.leave("second", "inputs", "up_for_reschedule")
+    assert superseded(runs.run("first"), "second")
+    assert aws.count()["CreateTrainingJob"] == 0
+    second = runs.run("second")
+    assert second.state == "success"
+    assert {task.try_number for task in second.tasks} == {1}, "a look is no attempt"
+    assert aws.count()["CreateTrainingJob"] == 1
 
 
 class CountingInstance(TaskInstance):

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from airflow.sdk.exceptions import AirflowRescheduleException
 
 from orchestration.airflow.context import ASKING, fail
 from orchestration.airflow.dags.overlapping import UNDER_WAY, skip
 from orchestration.airflow.triggers import FollowTrigger
-from orchestration.execution.timing import pause, wait
+from orchestration.execution.timing import pause
 from orchestration.execution.wording import BY_NEWER, SUPERSEDED, filled
 
 if TYPE_CHECKING:
@@ -118,20 +121,25 @@ class Turn:
 
 
 def wait_for_turn(task: BaseOperator, context: Context, turn: Turn, *, deferrable: bool) -> None:
-    """Return when no other run goes on; fail where a newer one has begun."""
-    while True:
-        if newer := turn.newer():
-            fail(context, *superseded(newer))
-        if same := turn.same():
-            skip(context, same, "stop_older")
-        if turn.has_come():
-            return
-        task.log.info("waits until other runs have ended (overlap: stop_older)")
-        if deferrable:
-            until = time.time() + pause(_LOOK_S)
-            trigger = FollowTrigger(watches="[]", connection={}, until=until)
-            task.defer(trigger=trigger, method_name=_BEGIN)
-        wait(_LOOK_S)
+    """Return when no other run goes on; fail where a newer one has begun.
+
+    Until then the task leaves its worker, and begins again.
+    """
+    if newer := turn.newer():
+        fail(context, *superseded(newer))
+    if same := turn.same():
+        skip(context, same, "stop_older")
+    if turn.has_come():
+        return
+    task.log.info("waits until other runs have ended (overlap: stop_older)")
+    until = time.time() + pause(_LOOK_S)
+    if deferrable:
+        trigger = FollowTrigger(watches="[]", connection={}, until=until)
+        task.defer(trigger=trigger, method_name=_BEGIN)
+    # A task that kept its worker could keep the newest run from its first task; each would wait for
+    # the other.
+    moment = datetime.fromtimestamp(until, tz=UTC)
+    raise AirflowRescheduleException(moment)  # type: ignore[no-untyped-call]  # Airflow's
 
 
 def superseded(newer: str) -> tuple[str, str]:

@@ -46,8 +46,9 @@ if TYPE_CHECKING:
 Emit = Callable[[Mapping[str, Any]], None]
 
 _RETRIES_S = 0.2
-"""Seconds between looks at retries that may be due."""
+"""Seconds between looks at tasks that may be due again."""
 _AT_MOST_S = 5.0
+_AGAIN = (TaskInstanceState.UP_FOR_RETRY, TaskInstanceState.UP_FOR_RESCHEDULE)
 _IN_FLIGHT = frozenset({TaskInstanceState.DEFERRED, TaskInstanceState.RUNNING})
 
 
@@ -205,9 +206,9 @@ class _Run:
             self._emit_state(instance, str(instance.state))
             self._instances[instance.id] = instance.state
         if not (admitted or changed) and run.state == DagRunState.RUNNING:
-            # A round takes some 50 ms of a processor, and without a trigger only retries change.
-            retries = run.get_task_instances([TaskInstanceState.UP_FOR_RETRY], session=session)
-            self._triggers.wait(_RETRIES_S if retries else _AT_MOST_S)
+            # A round takes some 50 ms of a processor, and without a trigger only these change.
+            again = run.get_task_instances(_AGAIN, session=session)
+            self._triggers.wait(_RETRIES_S if again else _AT_MOST_S)
 
     def _admitted(self, run: DagRun, session: Session) -> list[TaskInstance]:
         """Return the tasks that the scheduler would start, within the bounds of loops."""
@@ -303,13 +304,19 @@ class _Run:
 def _moved_to(account: str, dag_id: str, run_id: str) -> bool:
     """Note the embedded account of a run; return whether it was run there the last time.
 
-    It is in a file, since an Airflow that was killed goes on in another process.
+    It is in a file, since an Airflow that was killed goes on in another process; one that was
+    killed while it wrote leaves the file as it was.
     """
     path = Path(os.environ["AIRFLOW_HOME"]) / "accounts.json"
-    accounts = json.loads(path.read_text()) if path.exists() else {}
+    try:
+        accounts = json.loads(path.read_text())
+    except (OSError, ValueError):
+        accounts = {}
     name = json.dumps([dag_id, run_id])
     before, accounts[name] = accounts.get(name), account
-    path.write_text(json.dumps(accounts))
+    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    beside.write_text(json.dumps(accounts))
+    beside.replace(path)
     return bool(before == account)
 
 
