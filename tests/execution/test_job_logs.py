@@ -40,7 +40,10 @@ def test_a_long_traceback_is_told_whole() -> None:
     for lines, shown in (
         ([*before, *traceback, "bye"], [*traceback, "bye"]),
         (before, before[-MOST_LINES:]),
-        ([*before, *traceback, *before], [*traceback, "… (70 lines)", *before[-MOST_LINES:]]),
+        (
+            [*before, *traceback, *before],
+            [*traceback, *before[:10], "… (60 lines)", *before[-MOST_LINES:]],
+        ),
         (before[:3], before[:3]),
     ):
 
@@ -83,6 +86,28 @@ def test_the_rank_that_failed_first_is_told_of_a_host_with_many() -> None:
         line for pair in zip(first.split("\n"), other.split("\n"), strict=True) for line in pair
     ]
     assert end_of([*mixed, *steps])[:3] == other.splitlines()
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank0]: "])
+def test_a_message_of_several_lines_is_told_whole(prefix: str) -> None:
+    raised = [
+        "Traceback (most recent call last):",
+        '  File "train.py", line 3, in <module>',
+        "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:94, unhandled cuda error",
+        "ncclUnhandledCudaError: Call to CUDA function failed.",
+        "Last error:",
+        "Cuda failure 2 'out of memory'",
+    ]
+    own = [prefix + line for line in raised]
+    launcher = "E1126 22:40:46.843000 11108 torch/distributed/elastic/api.py:1002] failed"
+    steps = [f"step {n}" for n in range(30)]
+    for after in (launcher, "2026-11-26 22:40:50,266 sagemaker-training-toolkit ERROR", "======"):
+        shown = end_of([*own, after, *steps])
+        assert shown[:7] == [*own, "… (11 lines)"]
+    long = [*own, *(f"{prefix}more {n}" for n in range(90)), *steps]
+    assert end_of(long).index(next(line for line in end_of(long) if line.startswith("…"))) == (
+        3 + (20 if prefix else 10)
+    )
 
 
 @pytest.mark.parametrize("lines", [["step 1", "killed"], ['ErrorMessage "out of memory"']])

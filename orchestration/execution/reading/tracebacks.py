@@ -10,6 +10,15 @@ MOST_LINES: Final = 20
 """The lines shown of a log, besides a traceback that ends earlier."""
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _CHAINED: Final = ("The above exception was the direct cause", "During handling of the above")
+# A message may have several lines, and a collective's ends with the reason; without a rank in
+# front, what follows it may be anything.
+_MESSAGE_OF_RANK: Final = 20
+_MESSAGE: Final = 10
+_ENDS_MESSAGE: Final = re.compile(
+    r"Traceback \(most recent call last\)|[WEIF]\d{4} \d\d:\d\d:\d\d|=====|\[rank\d+\]:|"
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|ErrorMessage |Command "
+)
+_OF_RANK: Final = re.compile(r"\[rank\d+\]:")
 # What torchrun raises when a process of the script has failed; it says nothing of the reason.
 _LAUNCHER: Final = re.compile(
     r'/torchrun"|torch/distributed/(run|launch)\.py"|torch/distributed/launcher/|ChildFailedError'
@@ -56,17 +65,25 @@ def _tracebacks(lines: Sequence[str]) -> list[list[int]]:
 def _traceback(lines: Sequence[str], at: int) -> list[int]:
     """Return the numbers of a traceback's lines, without those of other ranks in between."""
     prefix, _, _ = lines[at].partition(_TRACEBACK)
-    found, ended = [at], False
+    most = _MESSAGE_OF_RANK if _OF_RANK.search(prefix) else _MESSAGE
+    found, exception = [at], 0
     for number in range(at + 1, len(lines)):
         if not lines[number].startswith(prefix):
             continue
         text = lines[number].removeprefix(prefix)
-        if ended and not text[:1].isspace():
+        # The exception is the first line that is not indented.
+        is_after = exception > 0
+        if is_after and (len(found) - exception >= most or _ENDS_MESSAGE.match(text)):
+            break
+        if is_after and text.startswith(_CHAINED):
             break
         found.append(number)
-        # The exception is the first line that is not indented; its message may go on in lines
-        # that are.
-        ended = ended or not text[:1].isspace()
+        if not is_after and not text[:1].isspace():
+            exception = len(found)
+    if exception and _is_launcher(lines, found[:exception]):
+        return found[:exception]
+    while exception and not lines[found[-1]].removeprefix(prefix).strip():
+        found.pop()
     return found
 
 
