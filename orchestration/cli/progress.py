@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,10 @@ _LOG_EVERY_S: Final = 10.0
 """The same of a job whose log has no metrics: its last line is told."""
 _WIDTH: Final = 100
 """Characters of a job's line that are shown."""
+_CONTROL: Final = re.compile(
+    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\^_]|[\x00-\x1f\x7f-\x9f]"
+)
+"""Sequences for a terminal, as of bars and coloured logs, and other control characters."""
 MARKS = {"running": "…", "succeeded": "✓", "failed": "✗", "skipped": "–"}
 STYLES = {"running": "cyan", "succeeded": "green", "failed": "bold red", "skipped": "dim"}
 
@@ -141,7 +146,7 @@ def _text(working: Working) -> str:
     parts = [f"{name}={value:.4g}" for name, value in working.metrics.items()]
     if working.checkpoint:
         parts.append(f"checkpoint {working.checkpoint}")
-    return (", ".join(parts) or working.line.strip())[:_WIDTH]
+    return (", ".join(parts) or _CONTROL.sub("", working.line).strip())[:_WIDTH]
 
 
 def _together(states: list[StepState]) -> str:

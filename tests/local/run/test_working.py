@@ -79,3 +79,13 @@ def test_lines_tell_a_checkpoint_at_once_and_nothing_twice(
         "train: loss=0.5, checkpoint 1",
         "train, b: loss=0.4, checkpoint 1",
     ]
+
+
+def test_a_line_is_told_without_what_is_for_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestration.cli.progress._LOG_EVERY_S", 0.0)
+    line = "\x1b[A\x1b[1;32mepoch 1\x1b[0m\r \x1b]8;;http://x\x07[50%]\x1b]8;;\x1b\\\x08"
+    with following("p on direct", ["train"]) as shown:
+        shown.work(Working(stage="train", job="a", phase="Training", line=line))
+    assert capsys.readouterr().err.splitlines()[1].endswith("s  train: epoch 1 [50%]")
