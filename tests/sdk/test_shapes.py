@@ -103,12 +103,12 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "a list of hyperparameters": (
         {"_hyperparameters": ["a"]},
         "estimator.hyperparameters",
-        "expected a mapping, got ['a']",
+        "expected a mapping, got a list",
     ),
     "an environment that is true": (
         {"environment": True},
         "estimator.environment",
-        "expected a mapping, got True",
+        "expected a mapping, got a bool",
     ),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from orchestration.sagemaker_sdk.findings import Findings, is_variable
@@ -20,6 +20,8 @@ class Shape:
     words: str
     fits: Callable[[Any], bool]
     otherwise: Any = None
+    secret: bool = False
+    """Whether the value may hold what nobody may read in a message."""
     fields: Mapping[str, Shape] = field(default_factory=dict)
     """The shapes of attributes of the value, or of each entry of a list."""
 
@@ -28,7 +30,8 @@ class Shape:
         if value is None or is_variable(value):
             return
         if not self.fits(value):
-            yield path, f"expected {self.words}, got {value!r:.{_MOST_SHOWN}}"
+            got = f"a {type(value).__name__}" if self.secret else f"{value!r:.{_MOST_SHOWN}}"
+            yield path, f"expected {self.words}, got {got}"
             return
         listed = isinstance(value, list | tuple | set)
         for at, entry in enumerate(value) if listed else [(None, value)]:
@@ -135,9 +138,8 @@ SHAPES: Final[Mapping[str, Shape]] = {
     **_all(
         ("subnets", "security_group_ids", "container_entry_point", "container_arguments"), _TEXTS
     ),
-    **_all(
-        ("environment", "_hyperparameters", "distribution", "instance_placement_config"), _MAPPING
-    ),
+    **_all(("environment", "_hyperparameters"), replace(_MAPPING, secret=True)),
+    **_all(("distribution", "instance_placement_config"), _MAPPING),
     "dependencies": Shape(
         words="a list of paths", fits=_listed(_is(str, os.PathLike)), otherwise=()
     ),
