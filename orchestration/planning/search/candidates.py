@@ -1,9 +1,9 @@
 """The fastest configuration of a task on one cluster.
 
 Configurations are tried in the order of a lower bound on their time: computing alone, without any
-communication. The first whose bound is above the best time ends the search, so the answer is the
-same as from trying all. Memory grows with the micro-batch, so bisection finds the largest that
-fits.
+communication, start or checkpoint. The first whose bound is above the best time ends the search, so
+the answer is the same as from trying all. Memory grows with the micro-batch, so bisection finds the
+largest that fits.
 """
 
 from __future__ import annotations

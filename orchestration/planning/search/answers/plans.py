@@ -63,7 +63,7 @@ class Plan:
     prediction: Prediction
     steps: int
     time_s: Range
-    """Time of the whole training, without waiting for instances and loading data."""
+    """Time of the whole training, with its start and checkpoints, without waiting for instances."""
     besides: Besides = field(default_factory=Besides)
     """The part of it that is not spent on steps."""
     cost_usd: Range | None
