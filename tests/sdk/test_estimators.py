@@ -170,7 +170,8 @@ def _call(code: str, sdk: Sdk) -> TrainingJob:
             jobs.append(from_estimator(self, inputs, experiment_config=experiment))
             return kind.fit(self, inputs, **given)
 
-        return type(kind.__name__, (kind,), {"fit": fit})
+        # A class of a user that overrides fit() is refused.
+        return type(kind.__name__, (kind,), {"fit": fit, "__module__": kind.__module__})
 
     fitted = ("PyTorch", "TensorFlow", "MXNet", "HuggingFace", "XGBoost", "Estimator")
     names = sdk.names | {name: converting(sdk.names[name]) for name in fitted}

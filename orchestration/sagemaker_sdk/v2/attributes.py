@@ -66,13 +66,16 @@ OF_FIELDS: Final = {
 """The estimator's attributes, by the fields that they become."""
 HARMLESS: Final = frozenset(
     [
-        *("fit", "logs", "latest_job_debugger_artifacts_path", "rule_job_summary"),
+        *("logs", "latest_job_debugger_artifacts_path", "rule_job_summary"),
         *("latest_job_tensorboard_artifacts_path", "latest_job_profiler_artifacts_path"),
         *("attach", "deploy", "register", "create_model", "compile_model", "transformer"),
         *("model_data", "delete_endpoint", "_abc_impl"),
     ]
 )
-"""Names of the SDK's classes that a user's class may define: they shape no request of ``fit()``."""
+"""Names of the SDK's classes that a user's class may define: they shape no request of ``fit()``.
+
+``fit`` itself is none of them: one that adds channels or an environment would be lost silently.
+"""
 SILENT: Final = frozenset(
     [
         # The session, and what fit() leaves behind.
