@@ -177,14 +177,15 @@ def cast_bytes(c: Configuration, s: Sizes, k: Coefficients) -> float:
 def adapter_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
     """Return the bytes per token that the adapters of a layer move: forward, backward.
 
-    All projections of Llama's layer have one. Adapters beside weights of few bits are in fp32, and
-    others in the weights' precision. Dropout reads and writes the input, and writes a mask.
+    Projections of attention have one, and with ``adapter_targets: all`` those of the feed-forward
+    network, too. Adapters beside weights of few bits are in fp32, and others in the weights'
+    precision. Dropout reads and writes the input, and writes a mask.
     """
     if c.trainable is None:
         return 0.0, 0.0
-    gate = 2 if s.gated else 1
-    inputs = (3 + gate * bool(s.ffn)) * s.hidden + (s.output + s.ffn) / c.tensor
-    networks = (gate * s.ffn) / c.tensor + (s.hidden if s.ffn else 0)
+    gate, ffn = 2 if s.gated else 1, s.ffn if c.adapter_targets == "all" else 0
+    inputs = (3 + gate * bool(ffn)) * s.hidden + (s.output + ffn) / c.tensor
+    networks = (gate * ffn) / c.tensor + (s.hidden if ffn else 0)
     outputs = (s.query + s.keys_and_values) / c.tensor + s.hidden + networks
     wide = bool(c.frozen_bits)
     dropped = (9.0 if wide else 5.0) if c.adapter_dropout else 0.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from orchestration.errors import OrchestrationError
-from orchestration.planning.model.shapes import ModelShape
+from orchestration.planning.model.shapes import ModelShape, Targets
 
 Precision = Literal[
     "fp32", "fp16", "bf16", "bf16_pure", "bf16_true", "bf16_sr", "bf16_fp32opt",
@@ -133,6 +133,8 @@ class Configuration:
     """Bytes of a gradient while it is reduced; 0: what `precision` implies."""
     trainable: int | None = None
     """Number of trained parameters, those of an adapter (LoRA); ``None``: all parameters."""
+    adapter_targets: Targets = "all"
+    """The layers' matrices that have an adapter."""
     adapter_dropout: bool = False
     """Adapters drop a part of their input."""
     frozen_bits: float = 0.0

@@ -49,6 +49,7 @@ def configuration(
         attention=_attention(task, machine.accelerator, engine),
         kernels=kernels_of(engine, task.kernels),
         trainable=task.trainable,
+        adapter_targets="all" if task.lora is None else task.lora.targets,
         frozen_bits=0.0 if task.lora is None else task.lora.frozen_bits,
         optimizer=task.optimizer,
         **engine_settings(engine, zero=layout.zero, precision=task.precision),

@@ -50,6 +50,16 @@ def test_whole_training_has_no_adapters() -> None:
     assert adapter_bytes(setting(), sizes(LLAMA, 2048)) == (0.0, 0.0)
 
 
+def test_adapters_of_attention_alone_leave_the_feed_forward_network() -> None:
+    c = setting(precision="bf16_true", trainable=10**6)
+    s = sizes(LLAMA, 2048)
+    every = adapter_bytes(c, s)
+    some = adapter_bytes(replace(c, adapter_targets="attention"), s)
+    for whole, part, (each_input, each_output) in zip(every, some, ((2, 12), (10, 8)), strict=True):
+        network = each_input * (2 * s.hidden + s.ffn) + each_output * (2 * s.ffn + s.hidden)
+        assert whole - part == pytest.approx(network)
+
+
 def test_adapters_take_time_of_their_own() -> None:
     """More, the wider they are; and where they drop a part of their input."""
     adapter = setting(zero=0, precision="bf16_true", trainable=10**7)
