@@ -59,11 +59,14 @@ def attended(work: Callable[[], T], interruption: Interruption, left: Callable[[
     where a job that was just created would be forgotten. ``left`` says what a second one leaves.
     """
     future: Future[T] = Future()
-    thread = threading.Thread(target=_settle, args=(future, work), daemon=True)
+    taken = threading.Event()
+    args = (future, work, taken, interruption)
+    thread = threading.Thread(target=_settle, args=args, daemon=True)
     try:
         thread.start()
         while True:
             try:
+                taken.set()
                 return future.result()
             except KeyboardInterrupt:
                 if interruption.asked.is_set():
@@ -77,10 +80,16 @@ def attended(work: Callable[[], T], interruption: Interruption, left: Callable[[
     finally:
         if not future.done():
             interruption.left.set()
+            taken.set()
 
 
-def _settle(future: Future[T], work: Callable[[], T]) -> None:
+def _settle(
+    future: Future[T], work: Callable[[], T], taken: threading.Event, interruption: Interruption
+) -> None:
+    # An interruption while the thread starts ends the program, and must find nothing begun.
+    taken.wait()
     try:
+        interruption.check()
         result = work()
     except BaseException as error:
         future.set_exception(error)
