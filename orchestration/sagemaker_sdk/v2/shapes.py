@@ -21,7 +21,7 @@ class Shape:
     fits: Callable[[Any], bool]
     otherwise: Any = None
     secret: bool = False
-    """Whether the value may hold what nobody may read in a message."""
+    """True if the value may hold what nobody may read in a message."""
     fields: Mapping[str, Shape] = field(default_factory=dict)
     """The shapes of attributes of the value, or of each entry of a list."""
 

@@ -13,7 +13,7 @@ UPDATING: Final = ErrorPattern("ValidationException", "Cannot update in-progress
 
 
 class Settling(Protocol):
-    """What is updated: an endpoint, or an inference component."""
+    """The thing that is updated: an endpoint, or an inference component."""
 
     @property
     def made(self) -> Made:
