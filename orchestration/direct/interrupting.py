@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 T = TypeVar("T")
 
 _log = logging.getLogger("orchestration.direct")
+
+# A signal that comes just before the main thread begins to wait does not wake it.
+_LOOK_EVERY_S = 0.5
 
 
 class Interrupted(KeyboardInterrupt):
@@ -67,6 +70,8 @@ def attended(work: Callable[[], T], interruption: Interruption, left: Callable[[
         while True:
             try:
                 taken.set()
+                while not future.done():
+                    wait((future,), timeout=_LOOK_EVERY_S)
                 return future.result()
             except KeyboardInterrupt:
                 if interruption.asked.is_set():
