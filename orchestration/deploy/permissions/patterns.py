@@ -22,7 +22,17 @@ from orchestration.expressions import (
     Tree,
 )
 from orchestration.expressions.scalars import text
-from orchestration.graph import Call, Choose, ForEach, Graph, Read, Step, Until, all_steps
+from orchestration.graph import (
+    Call,
+    Choose,
+    ForEach,
+    Graph,
+    Operation,
+    Read,
+    Step,
+    Until,
+    all_steps,
+)
 from orchestration.refs import Expression
 
 ANY = "\0"
@@ -33,6 +43,13 @@ _BEST = ("best",)
 _SOME_OF = (Function.NUMBERED, Function.WHERE, Function.PICKED, Function.TOP)
 """The functions that return some elements of a list."""
 _PACKAGES = ("CreateModelPackage", "ListModelPackages")
+_CHECKPOINTS = "CheckpointConfig"
+_PLACES: Mapping[tuple[str | int, ...], tuple[str, str]] = {
+    ("ModelArtifacts", "S3ModelArtifacts"): ("OutputDataConfig", "S3OutputPath"),
+    (_CHECKPOINTS, "S3Uri"): (_CHECKPOINTS, "S3Uri"),
+}
+"""Where a training job writes: by the path in its description, the field of its request."""
+_SEARCHES = ("CreateHyperParameterTuningJob", "ListTrainingJobsForHyperParameterTuningJob")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,13 +178,16 @@ def _written(step: Step | None, output: str, known: Known) -> str:
     """Return the text of an output: where a job wrote, an endpoint's ARN, a choice or verdict."""
     match step:
         case Call(until=Until(outputs=outputs)) if output in outputs:
-            if outputs[output].path == ("ModelArtifacts", "S3ModelArtifacts"):
-                return _below(step.operation.request.get("OutputDataConfig"), known)
+            if outputs[output].path in _PLACES:
+                return _below(step.operation.request, outputs[output].path, known)
             if outputs[output].path == ("EndpointArn",):
                 # SageMaker writes names in small letters there.
                 name = pattern(step.operation.request.get("EndpointName"), known).lower()
                 return f"{known.sagemaker}:endpoint/{name}"
             return ANY
+        case Call(outputs=outputs) if output in outputs and outputs[output].path in _PLACES:
+            asked = step.operation.request.get("TrainingJobName")
+            return _below(_training(asked, known), outputs[output].path, known)
         case Call(outputs=outputs) if output in outputs:
             return _version(step, known) if _PACKAGE in outputs[output].path else ANY
         case Read(name=name, outputs=outputs) if output in outputs:
@@ -192,9 +212,42 @@ def _version(step: Step | None, known: Known) -> str:
     return ANY if group.startswith(ANY) else f"{known.sagemaker}:model-package/{group}/{ANY}"
 
 
-def _below(config: Tree, known: Known) -> str:
-    path = config.get("S3OutputPath") if isinstance(config, Mapping) else None
-    return ANY if path is None else pattern(path, known).removesuffix("/") + "/" + ANY
+def _below(request: Mapping[str, Tree], path: tuple[str | int, ...], known: Known) -> str:
+    """Return the places below the one that the request of a training job names for an output."""
+    block, name = _PLACES[path]
+    config = request.get(block)
+    place = config.get(name) if isinstance(config, Mapping) else None
+    if place is None:
+        return ANY
+    # Whether a search gives each of its jobs a folder of their own for checkpoints is not verified.
+    end = "" if block == _CHECKPOINTS else "/"
+    return pattern(place, known).removesuffix("/") + end + ANY
+
+
+def _training(name: Tree, known: Known) -> Mapping[str, Tree]:
+    """Return the request that defines a training job, or each one of a search; empty: unknown."""
+    match name:
+        case Field(Item()):
+            return {} if known.items is None else _training(known.items, known)
+        case Result(step, output):
+            return _defined(known.steps.get(step), output, known)
+        case _:
+            return {}
+
+
+def _defined(step: Step | None, output: str, known: Known) -> Mapping[str, Tree]:
+    match step:
+        case Choose(collect=collect, absent=absent) if output in collect:
+            either = _training(collect[output], known), _training(absent.get(output), known)
+            return either[0] if either[0] == either[1] else {}
+        case Call(operation=Operation(name="CreateTrainingJob", request=request)):
+            return request
+        case Call(operation=Operation(name=called, request=request)) if called in _SEARCHES:
+            search = request.get("HyperParameterTuningJobName")
+            definition = request.get("TrainingJobDefinition")
+            return definition if isinstance(definition, Mapping) else _training(search, known)
+        case _:
+            return {}
 
 
 def _applied(function: Function, arguments: Sequence[Tree], known: Known) -> str:

@@ -290,6 +290,65 @@ def test_whoever_deploys_the_best_lists_the_evaluated_checkpoints_only(
     assert listed[0]["Condition"]["StringLike"]["s3:prefix"] == ["tried/", "tried/*/"]
 
 
+SEARCH: dict[str, Any] = {
+    "kind": "tuning_job",
+    "image": pipelines.IMAGE,
+    "cluster": {"instance_type": "ml.m5.large"},
+    "checkpoints": {},
+    "objective": {"metric": "score", "direction": "max", "regex": "score=([0-9.]+)"},
+    "ranges": {"rate": {"categorical": [0.1, 0.5]}},
+    "limits": {"jobs": 2, "parallel": 2},
+}
+RANKED: dict[str, Any] = {
+    "kind": "checkpoint_evaluation",
+    "tuning_job": {"ref": "tune.tuning_job_name"},
+    "data": "s3://workspace/held-out/",
+    "image": pipelines.IMAGE,
+    "command": ["judge"],
+    "instance_type": "ml.m5.large",
+    "metric": "score",
+    "direction": "max",
+}
+PRINTED: dict[str, Any] = {
+    "kind": "checkpoint_evaluation",
+    "training_job": {"ref": "tune.job_name"},
+    "metric": "score",
+    "direction": "max",
+}
+ENDING: dict[str, Any] = {"threshold": {"value": 0.9, "on_miss": "stop"}}
+
+
+@pytest.mark.parametrize(
+    ("stages", "model", "place"),
+    [
+        ({}, "tune.model_artifacts", "tune/output/*"),
+        ({}, "tune.checkpoints", "tune/checkpoints*/"),
+        ({"judge": RANKED}, "judge.model", "tune/output/*"),
+        ({"judge": {**RANKED, **ENDING}}, "judge.model", "tune/output/*"),
+        ({"judge": {**RANKED, "report": {}}}, "judge.model", "tune/output/*"),
+        ({"judge": PRINTED}, "judge.model", "tune/output/*"),
+    ],
+)
+def test_whoever_deploys_the_best_of_a_search_reads_where_its_jobs_write(
+    stages: dict[str, Any], model: str, place: str
+) -> None:
+    deploy = {
+        "kind": "deployment",
+        "model_data": {"ref": model},
+        "model_archive": not model.endswith("checkpoints"),
+        "image": pipelines.IMAGE,
+        "endpoint_name": "live",
+        "instance_type": "ml.m5.large",
+    }
+    stages = {"tune": SEARCH, **stages, "deploy": deploy}
+    document = {"name": "p", "workspace": "s3://workspace/p", "stages": stages}
+    whole = policy(Pipeline.parse(document))
+    read = resources(whole, "s3:GetObject")
+    listed = [s["Condition"]["StringLike"]["s3:prefix"] for s in statement(whole, "s3:ListBucket")]
+    assert f"arn:aws:s3:::workspace/p/*/{place}" in read or f"p/*/{place}" in listed
+    assert not [arn for arn in read if arn.startswith("arn:aws:s3:::*")]
+
+
 def test_file_systems_of_others_can_not_be_deleted() -> None:
     document = policy(pipelines.lustre())
     request = {"FileSystemId": "fs-1"}
