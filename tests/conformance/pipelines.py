@@ -23,12 +23,14 @@ from orchestration import (
     Source,
     Threshold,
     TrainingJob,
+    TuningJob,
     Vpc,
     join,
     parameter,
 )
 
 SOURCE = Path(__file__).with_name("src")
+SEARCH = Path(__file__).with_name("src_tuning")
 IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/conformance:1"
 LITERAL = "{{ ds }} {% $x %} $.y \"double\" 'single' back\\slash\nline\tπ 漢 😀 %}"
 
@@ -132,6 +134,30 @@ def served() -> Pipeline:
     return pipeline(
         "served", train, evaluate, deployment("deploy", evaluate.outputs.best_checkpoint)
     )
+
+
+def searched() -> Pipeline:
+    """The best of a search behind an endpoint."""
+    tune = TuningJob.model_validate(
+        {
+            "name": "tune",
+            "image": IMAGE,
+            "hyperparameters": {"mode": "serve", "times": 2},
+            "cluster": {"instance_type": "ml.c5.xlarge"},
+            "objective": {"metric": "score", "direction": "max", "regex": "score=([0-9.]+)"},
+            "ranges": {"rate": {"categorical": [0.1, 0.5]}},
+            "search": "grid",
+            "local": {"command": ["python3", "train.py"], "directory": str(SEARCH)},
+        }
+    )
+    deploy = Deployment(
+        name="deploy",
+        model_data=tune.outputs.model_artifacts,
+        model_archive=True,
+        image=IMAGE,
+        instance_type="ml.c5.xlarge",
+    )
+    return pipeline("searched", tune, deploy)
 
 
 def file_system(fail: str = "") -> Pipeline:

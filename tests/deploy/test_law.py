@@ -40,6 +40,7 @@ def synced() -> Pipeline:
 
 PIPELINES = (
     pipelines.served,
+    pipelines.searched,
     pipelines.file_system,
     pipelines.ending,
     listed,

@@ -48,6 +48,9 @@ class Touched:
 def touched(tree: Tree, inside: str = "") -> Iterator[Touched]:
     """Yield each use of a thing by the job of a request to SageMaker."""
     if isinstance(tree, Mapping):
+        if tree.get("S3DataType") == "S3Object":
+            yield Touched("read", tree.get("S3Uri"), whole=True)
+            return
         for name, value in tree.items():
             yield from _member(name, value, inside)
     elif isinstance(tree, list | tuple):

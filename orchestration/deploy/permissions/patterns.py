@@ -48,7 +48,7 @@ _PLACES: Mapping[tuple[str | int, ...], tuple[str, str]] = {
     ("ModelArtifacts", "S3ModelArtifacts"): ("OutputDataConfig", "S3OutputPath"),
     (_CHECKPOINTS, "S3Uri"): (_CHECKPOINTS, "S3Uri"),
 }
-"""Where a training job writes: by the path in its description, the field of its request."""
+"""The places that a training job writes to: by the path in its description, the field of its request."""
 _SEARCHES = ("CreateHyperParameterTuningJob", "ListTrainingJobsForHyperParameterTuningJob")
 
 
