@@ -194,7 +194,14 @@ def doctor(
     ] = None,
     connection: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Connection of Airflow's tasks, in the Airflow here."),
+        typer.Option(metavar="ID", help="Connection of Airflow's tasks; with --url: aws_default."),
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of the API server that knows it, not the Airflow installed here; its "
+            "token is read from AIRFLOW_CLI_TOKEN."
+        ),
     ] = None,
     region: Region = None,
     profile: Profile = None,
@@ -217,6 +224,7 @@ def doctor(
         account=account,
         role=role,
         connection=connection,
+        url=url,
         region=region,
         profile=profile,
         as_json=as_json,

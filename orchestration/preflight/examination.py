@@ -16,6 +16,7 @@ from orchestration.preflight.requests import Request
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
+    from orchestration.runs.airflow import Api
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,8 @@ class Examination:
     """The role of the user's own that `deploy --role` would use."""
     connection: str | None = None
     """The connection of Airflow's tasks; none is looked for without."""
+    airflow: Api | None = None
+    """The API server that knows it; ``None``: it is looked up in the Airflow installed here."""
 
     def of(self, *names: str) -> Iterator[Request]:
         """Yield the requests of these operations."""

@@ -18,6 +18,7 @@ from orchestration.preflight.requests import requests
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
+    from orchestration.runs.airflow import Api
 
 
 def examine(
@@ -27,12 +28,14 @@ def examine(
     *,
     role: str | None = None,
     connection: str | None = None,
+    airflow: Api | None = None,
 ) -> tuple[Account, tuple[Finding, ...]]:
     """Compare a pipeline with an account, reading only; the findings, the worst first.
 
     ``session`` is a ``boto3.Session``, or anything else that makes clients; ``parameters`` are the
     values that runs will be started with, ``role`` is one of your own that runs the state machine,
-    ``connection`` that of Airflow's tasks. A :class:`~orchestration.errors.DeployError` where AWS
+    ``connection`` that of Airflow's tasks, which ``airflow`` knows, or else the Airflow installed
+    here. A :class:`~orchestration.errors.DeployError` where AWS
     does not identify the account, or the session is in another place than the pipeline.
     """
     account = Account.of(session)
@@ -50,6 +53,7 @@ def examine(
         runs=runs,
         role=role,
         connection=connection,
+        airflow=airflow,
     )
     findings = [*_unknown(missing)]
     for values in runs:

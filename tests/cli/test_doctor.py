@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from orchestration.local import EmbeddedAws
 from tests.cli.conftest import ROOT, Command
 
@@ -111,3 +113,11 @@ def test_a_pipeline_that_is_not_there_is_a_usage_error(
 ) -> None:
     assert orchestrate("doctor", tmp_path / "none.yaml").status == 2
     assert orchestrate("doctor", sick(tmp_path), "-p", "unknown=1").status == 2
+
+
+@pytest.mark.parametrize("option", ["--role", "--connection", "--url"])
+def test_what_the_account_is_needed_for_is_not_passed_over(
+    orchestrate: Command, tmp_path: Path, option: str
+) -> None:
+    said = orchestrate("doctor", sick(tmp_path), option, "own")
+    assert (said.status, "is looked up with --account only" in said.err) == (2, True)

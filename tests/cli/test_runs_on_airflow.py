@@ -17,6 +17,7 @@ import pytest
 
 from orchestration import Pipeline
 from orchestration.direct.stages import stage_state
+from orchestration.local import EmbeddedAws
 from orchestration.local.airflow.home import dag_file, variables_in
 from orchestration.runs.airflow import Api, DagRuns
 from orchestration.runs.airflow.task_instances import steps, to_come
@@ -387,6 +388,42 @@ def test_what_is_missing_or_not_there_is_named(
         refused = orchestrate(*runs, "--url", url)
         assert (refused.status, said in refused.err) == (1, True), refused.err
         assert "of-nobody" not in refused.err
+
+
+@with_airflow
+def test_the_doctor_looks_a_connection_up_in_the_airflow_at_a_url(
+    airflow_api: Airflow,
+    there: tuple[str, ...],
+    orchestrate: Command,
+    account: EmbeddedAws,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def told(*options: str) -> list[tuple[str, str]]:
+        said = orchestrate(
+            *("doctor", airflow_api.file, "--account", "-p", "bucket=b", "-p", "data=s3://b/d"),
+            *("--json", *there[2:], *options),
+        )
+        found = [each for each in said.document["findings"] if each["check"] == "connections"]
+        return [(each["severity"], each["what"]) for each in found]
+
+    def kept(name: str, kind: str, region: str) -> None:
+        extra = json.dumps({"region_name": region, "aws_secret_access_key": "hidden"})
+        body = {"connection_id": name, "conn_type": kind, "extra": extra}
+        airflow_api.api.post("connections", body=body)
+
+    [(severity, what)] = told()
+    assert severity == "may fail"
+    assert "Airflow has no connection aws_default (in its database; a secrets backend" in what
+    kept("aws_default", "aws", account.region)
+    assert told() == []
+    kept("ireland", "aws", "eu-west-1")
+    elsewhere = f"connection ireland is for eu-west-1, and runs are in {account.region}"
+    assert told("--connection", "ireland") == [("fails", elsewhere)]
+    kept("web", "http", account.region)
+    assert told("--connection", "web") == [("may fail", "connection web is of the type 'http'")]
+    monkeypatch.setenv("AIRFLOW_CLI_TOKEN", "wrong-token")
+    [(severity, what)] = told()
+    assert (severity, "could not check connection aws_default: " in what) == ("not checked", True)
 
 
 @with_airflow

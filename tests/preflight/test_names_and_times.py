@@ -178,7 +178,7 @@ def test_the_connection_of_airflow_is_looked_up(
 ) -> None:
     pytest.importorskip("airflow")
     [finding] = found(pipeline(), "connections", connection="aws_nobody")
-    assert (finding.severity, finding.where) == ("fails", "dag(aws_conn_id=…)")
+    assert (finding.severity, finding.where) == ("may fail", "dag(aws_conn_id=…)")
     assert "Airflow has no connection aws_nobody" in finding.what
     for extra, kind, what in (
         ({"region_name": "us-east-1"}, "aws", None),
@@ -189,3 +189,9 @@ def test_the_connection_of_airflow_is_looked_up(
         monkeypatch.setenv("AIRFLOW_CONN_AWS_OWN", written)
         findings = found(pipeline(), "connections", connection="aws_own")
         assert [what is not None and what in each.what for each in findings] == [True] * bool(what)
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_AWS_OWN",
+        json.dumps({"conn_type": "aws", "extra": {"region_name": "eu-west-1"}}),
+    )
+    placed = pipeline(TRAINING, ("name: healthy", "name: healthy\nregion: us-east-1"))
+    assert found(placed, "connections", connection="aws_own") == []

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from orchestration.deploy import Account
     from orchestration.preflight import Finding
 
+_DEFAULT: Final = "aws_default"
+"""The connection of a DAG that names none."""
 _COLORS = {"fails": typer.colors.RED, "may fail": typer.colors.YELLOW}
 
 
@@ -26,6 +28,7 @@ def doctor(
     account: bool,
     role: str | None,
     connection: str | None,
+    url: str | None,
     region: str | None,
     profile: str | None,
     as_json: bool,
@@ -33,18 +36,26 @@ def doctor(
     """Print all findings, the worst first, and exit with 1 where one of them fails a run."""
     from orchestration.preflight import examine, from_validation, ordered
 
+    _of_the_account(account, {"--role": role, "--connection": connection, "--url": url})
     known = verdict(pipeline, (), parameters)
     found = list(from_validation(known.problems, known.warnings))
     place = None
     if account and not known.problems:
         require({"boto3": "aws"}, what="reading the account")
+        from orchestration.cli.commands.deployed.places import Place
         from orchestration.cli.commands.deployment import session_of
+        from orchestration.cli.commands.rendering import Backend
 
         loaded = named(pipeline).load()
         specs = loaded.parameter_specs()
         chosen = values.parameters(specs, parameters, filled=[spec.name for spec in specs])
         session = session_of(region or loaded.region, profile)
-        place, more = examine(loaded, session, chosen, role=role, connection=connection)
+        api = None if url is None else Place(on=Backend.AIRFLOW, url=url).api()
+        if api is not None:
+            connection = connection or _DEFAULT
+        place, more = examine(
+            loaded, session, chosen, role=role, connection=connection, airflow=api
+        )
         found += more
     findings = ordered(found)
     if as_json:
@@ -55,6 +66,12 @@ def doctor(
         raise typer.Exit(USAGE)
     if any(each.severity == "fails" for each in findings):
         raise typer.Exit(FAILED)
+
+
+def _of_the_account(account: bool, options: Mapping[str, str | None]) -> None:
+    for name, value in options.items():
+        if value is not None and not account:
+            raise typer.BadParameter("is looked up with --account only", param_hint=name)
 
 
 def _as_json(pipeline: str, place: Account | None, findings: Sequence[Finding]) -> dict[str, Any]:
