@@ -165,6 +165,23 @@ def test_a_run_that_may_take_longer_than_the_time_to_the_next_is_found(
     assert [each.where for each in findings] == (["schedule.cron"] if overlaps else [])
 
 
+@pytest.mark.parametrize(
+    ("overlap", "why"),
+    [
+        ("allow", "lets two runs pay side by side, share quotas, and deploy to the same endpoint"),
+        ("queue", "lets the next run wait, so that it starts late"),
+        ("skip", "ends the next run without doing anything"),
+        ("stop_older", "stops the run before its end, and what it paid is lost"),
+    ],
+)
+def test_runs_that_overlap_are_told_with_what_becomes_of_them(
+    found: Examine, overlap: str, why: str
+) -> None:
+    often = f'overlap: {overlap}\nschedule: {{cron: "*/30 * * * *", timezone: UTC}}\nstages:'
+    [finding] = found(pipeline(TRAINING, ("stages:", often)), "schedules")
+    assert finding.why.startswith(f"overlap: {overlap} {why}")
+
+
 def test_limits_of_stages_that_follow_each_other_add_up(found: Examine) -> None:
     after = "stages:\n  before:\n    kind: pause\n    duration_s: 600\n"
     scheduled = ("stages:\n", f'schedule: {{cron: "0 * * * *", timezone: UTC}}\n{after}')

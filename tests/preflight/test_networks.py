@@ -91,6 +91,19 @@ def test_a_type_that_no_zone_of_the_subnets_offers_fails_the_run(
     assert f"not offered in the zone of {vpc['e']} (us-east-1e); only in us-east-1" in finding.what
 
 
+def test_a_type_that_ec2_offers_nowhere_may_fail_the_run(
+    aws: EmbeddedAws, found: Examine, vpc: Mapping[str, str]
+) -> None:
+    [subnet] = aws.client("ec2").describe_subnets(SubnetIds=[vpc["a"]])["Subnets"]
+    session = Stubbed(aws, "ec2", *[
+        ("describe_subnets", {"Subnets": [subnet]}),
+        ("describe_instance_type_offerings", {"InstanceTypeOfferings": []}),
+    ])  # fmt: skip
+    [finding] = found(inside([vpc["a"]], [vpc["group"]]), "zones", session)
+    assert finding.severity == "may fail"
+    assert finding.what.endswith("(us-east-1a); nowhere in the region")
+
+
 ALL = {"IpProtocol": "-1"}
 LARGE = ("ml.c5.xlarge", "ml.p4d.24xlarge")
 

@@ -150,3 +150,23 @@ def test_what_scaling_may_make_needs_a_quota_too(
     assert finding.severity == "may fail"
     assert "scaling may make 8 of them, and the quota is 4" in finding.what
     assert "to at least 8" in finding.mend
+
+
+SCORING = """\
+name: NAME
+workspace: s3://workspace/work
+stages:
+  score:
+    kind: batch_transform
+    model_name: shop
+    data: s3://incoming/set
+    content_type: text/csv
+    instance_type: ml.g5.8xlarge
+"""
+
+
+def test_a_quota_below_a_transform_job_fails_the_run(aws: EmbeddedAws, found: Examine) -> None:
+    aws.provide(quotas={"ml.g5.8xlarge for transform job usage": 0})
+    [finding] = found(pipeline(SCORING), "quotas")
+    assert finding.severity == "fails"
+    assert "(quota 'ml.g5.8xlarge for transform job usage')" in finding.what
