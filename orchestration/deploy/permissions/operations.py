@@ -17,6 +17,7 @@ _REFERENCE = "https://docs.aws.amazon.com/service-authorization/latest/reference
 _SAGEMAKER = _REFERENCE + "amazonsagemaker.html"
 _S3 = _REFERENCE + "amazons3.html"
 _FSX = _REFERENCE + "amazonfsx.html"
+_SNS = _REFERENCE + "amazonsns.html"
 _COPY = "https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html"
 _LINKED = (
     "https://docs.aws.amazon.com/fsx/latest/LustreGuide/setting-up.html#fsx-adding-permissions-s3"
@@ -35,6 +36,7 @@ _FILE_SYSTEM = "arn:{partition}:fsx:{region}:{account}:file-system/*"
 _ASSOCIATION = "arn:{partition}:fsx:{region}:{account}:association/*/*"
 _TASK = "arn:{partition}:fsx:{region}:{account}:task/*"
 _TRANSFORM = "arn:{partition}:sagemaker:{region}:{account}:transform-job/{TransformJobName}"
+_TOPIC = "arn:{partition}:sns:{region}:{account}:{Name}"
 _RULE = "arn:{partition}:events:{region}:{account}:rule/StepFunctionsGetEventsForSageMaker"
 
 
@@ -214,6 +216,12 @@ OPERATIONS: Final[Mapping[tuple[str, str], tuple[Grant, ...]]] = {
             condition=OWN_RESOURCE,
             source=_FSX,
         ),
+    ),
+    # The reference lets it pass a role, which only the attributes of logged deliveries name:
+    # https://docs.aws.amazon.com/sns/latest/dg/msg-status-sdk.html
+    ("sns", "CreateTopic"): (
+        single("Sns", "sns:CreateTopic", _TOPIC, _SNS),
+        single("Sns", "sns:TagResource", _TOPIC, _SNS, where="Tags"),
     ),
     **datasync.OPERATIONS,
     **batch.OPERATIONS,

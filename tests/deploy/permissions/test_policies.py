@@ -532,6 +532,19 @@ def test_an_operation_without_a_row_hands_its_role_to_its_own_service_only() -> 
     }
 
 
+def test_a_topic_that_logs_no_deliveries_is_made_without_a_role() -> None:
+    plain = derived(Operation("sns", "CreateTopic", {"Name": "news"}))
+    [own] = plain["Statement"]
+    assert (own["Action"], own["Resource"]) == (["sns:CreateTopic"], [TOPIC])
+    role = "arn:aws:iam::123456789012:role/logs"
+    logging = {"Name": "news", "Attributes": {"LambdaSuccessFeedbackRoleArn": role}, "Tags": []}
+    written = derived(Operation("sns", "CreateTopic", logging))
+    [passing] = statement(written, "iam:PassRole")
+    assert passing["Resource"] == [role]
+    assert passing["Condition"] == {"StringEquals": {"iam:PassedToService": "sns.amazonaws.com"}}
+    assert resources(written, "sns:TagResource") == [TOPIC]
+
+
 def test_operations_that_nobody_knows_the_permissions_of_are_all_refused() -> None:
     unknown = (Operation("sns", "Shout", {}), Operation("nimbus", "Rain", {}))
     hidden = Operation("ecs", "RunTask", {"taskDefinition": "t"})
