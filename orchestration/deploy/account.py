@@ -95,7 +95,7 @@ def in_its_place(pipeline: Regional, account: Account) -> None:
     A pipeline is of the account whose role it names: AWS passes no role to another one.
     """
     in_its_region(pipeline, account.region)
-    _owned(pipeline.name, [pipeline.role], account)
+    owning(pipeline.name, [pipeline.role], account)
 
 
 def passing_within(pipeline: str, policy: Mapping[str, Any], account: Account) -> None:
@@ -106,10 +106,11 @@ def passing_within(pipeline: str, policy: Mapping[str, Any], account: Account) -
         if "iam:PassRole" in statement["Action"]
         for arn in statement["Resource"]
     ]
-    _owned(pipeline, passed, account)
+    owning(pipeline, passed, account)
 
 
-def _owned(pipeline: str, roles: Iterable[object], account: Account) -> None:
+def owning(pipeline: str, roles: Iterable[object], account: Account) -> None:
+    """Raise :class:`DeployError` where one of a pipeline's roles is of another account."""
     if not account.id.isdecimal():  # A placeholder of a template.
         return
     arns = (role for role in roles if isinstance(role, str))

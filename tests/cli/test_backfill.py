@@ -46,6 +46,33 @@ def inputs(aws: EmbeddedAws, arns: list[str]) -> list[Any]:
     return [json.loads(states.describe_execution(executionArn=arn)["input"]) for arn in arns]
 
 
+ELSEWHERE = "arn:aws:iam::999999999999:role/Elsewhere"
+MODEL = """\
+  model:
+    kind: aws_call
+    service: sagemaker
+    operation: CreateModel
+    request: {ModelName: m, ExecutionRoleArn: {parameter: words}}
+    exists: {code: ValidationException, message: existing}
+"""
+
+
+@pytest.mark.slow
+def test_a_role_of_another_account_is_refused_before_anybody_is_asked(
+    account: EmbeddedAws, orchestrate: Command, nightly: Callable[[str], Path]
+) -> None:
+    path = nightly("passed")
+    own = ELSEWHERE.replace("9" * 12, "123456789012")
+    path.write_text(f"{path.read_text()}{MODEL}".replace("nightly", own))
+    step_functions(
+        Pipeline.load(path), session=account, parameters={"words": own}, sleep=lambda _: None
+    )
+    command = ("backfill", path, *JANUARY, "--dry-run")
+    assert orchestrate(*command).status == 0
+    refused = orchestrate(*command, "-p", f"words={ELSEWHERE}")
+    assert (refused.status, f"role {ELSEWHERE} is of account 999" in refused.err) == (1, True)
+
+
 @pytest.mark.slow
 def test_each_time_is_run_once_with_what_the_schedule_gives(
     account: EmbeddedAws, orchestrate: Command, nightly: Callable[[str], Path]

@@ -124,6 +124,23 @@ def test_another_account_than_that_of_the_role_is_refused(
     assert sent(account, before) == ["GetCallerIdentity"]
 
 
+@pytest.mark.parametrize("name", ["run", "start"])
+def test_a_role_of_another_account_is_refused_as_a_run_s_value_too(
+    account: EmbeddedAws,
+    orchestrate: Command,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    monkeypatch.chdir(folder)
+    before = len(sent(account))
+    given = (f"role={ELSEWHERE}" if word == GIVEN[3] else word for word in CHANGING[name])
+    refused = orchestrate(*given)
+    assert refused.status == 1
+    assert f"role {ELSEWHERE} is of account 999999999999" in refused.err
+    assert set(sent(account, before)) == {"GetCallerIdentity"}
+
+
 MODEL = f"""\
   model:
     kind: aws_call

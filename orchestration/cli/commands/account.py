@@ -11,7 +11,7 @@ import typer
 
 from orchestration.cli import values
 from orchestration.cli.commands.costs.billing import account_of, told
-from orchestration.cli.commands.deployment import new_session, session_to_change
+from orchestration.cli.commands.deployment import new_session, session_to_run
 from orchestration.cli.commands.rendering import Driver, locked
 from orchestration.cli.commands.running import terminable
 from orchestration.cli.naming import named
@@ -86,7 +86,7 @@ def run(
     given = values.parameters(loaded.parameter_specs(), parameters)
     require({"boto3": "aws"}, what="running pipelines in your account")
     locked(which)
-    session = session_to_change(loaded, region, profile)
+    session = session_to_run(loaded, given, region, profile)
     from orchestration.direct.pipelines import new_run_id, outcome_of
     from orchestration.pricing.acquired import of_run
 

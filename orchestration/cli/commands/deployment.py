@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestration.cli import values
@@ -17,6 +17,8 @@ from orchestration.errors import DeployError
 if TYPE_CHECKING:
     from orchestration.deploy import Deployment
     from orchestration.deploy.account import Regional
+    from orchestration.expressions import Json
+    from orchestration.pipeline import Pipeline
 
 MODULES = {"boto3": "aws"}
 
@@ -131,6 +133,18 @@ def upload(
     for each in sent:
         say(each.uri)
     note(f"{len(sent)} objects uploaded" if sent else "everything is uploaded already")
+
+
+def session_to_run(
+    pipeline: Pipeline, values: Mapping[str, Json], region: str | None, profile: str | None
+) -> Any:
+    """Return a session for a run with these values, which may name a role of another account."""
+    from orchestration.deploy.account import Account
+    from orchestration.deploy.passing import passing
+
+    session = session_to_change(pipeline, region, profile)
+    passing(pipeline, values, Account.of(session))
+    return session
 
 
 def session_to_change(pipeline: Regional, region: str | None, profile: str | None) -> Any:

@@ -12,6 +12,7 @@ from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.deploy.account import Account, Clients, in_its_place
 from orchestration.deploy.executions.cleaning import Sleep, clean_up
 from orchestration.deploy.executions.runs import arn_of, described, meaning
+from orchestration.deploy.passing import passing
 from orchestration.errors import StartError
 from orchestration.execution.timing import wait
 from orchestration.expressions import Json
@@ -55,6 +56,7 @@ def start(
 
     account = Account.of(session)
     in_its_place(pipeline, account)
+    passing(pipeline, values, account)
     machine = account.arn("states", f"stateMachine:{pipeline.name}")
     alias = pipeline.alias()
     starting = machine if alias is None else f"{machine}:{alias}"

@@ -537,8 +537,9 @@ def test_a_topic_that_logs_no_deliveries_is_made_without_a_role() -> None:
     [own] = plain["Statement"]
     assert (own["Action"], own["Resource"]) == (["sns:CreateTopic"], [TOPIC])
     role = "arn:aws:iam::123456789012:role/logs"
-    logging = {"Name": "news", "Attributes": {"LambdaSuccessFeedbackRoleArn": role}, "Tags": []}
-    written = derived(Operation("sns", "CreateTopic", logging))
+    logged = {"LambdaSuccessFeedbackRoleArn": role}
+    logging = Operation("sns", "CreateTopic", {"Name": "news", "Attributes": logged, "Tags": []})
+    written = derived(logging)
     [passing] = statement(written, "iam:PassRole")
     assert passing["Resource"] == [role]
     assert passing["Condition"] == {"StringEquals": {"iam:PassedToService": "sns.amazonaws.com"}}

@@ -127,7 +127,9 @@ def step_functions(
     """Start the runs that are missing, or show what would be started."""
     loaded = named(pipeline).load()
     require(MODULES, what="starting executions")
+    from orchestration.deploy.account import Account
     from orchestration.deploy.executions import backfilling
+    from orchestration.deploy.passing import passing
 
     backfilling.check_number(loaded, at_most)
     end = min(moment(until, "--to"), datetime.now(tz=UTC))
@@ -137,6 +139,7 @@ def step_functions(
     missing = [each for each in fires if each.execution is None]
     given = dict(backfilling.values_of(loaded, session))
     given |= values.parameters(loaded.parameter_specs(), parameters, filled=given)
+    passing(loaded, given, Account.of(session))
     started: tuple[Fire, ...] = ()
     if not consent.as_json:
         _show(fires)
