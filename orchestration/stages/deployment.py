@@ -31,6 +31,7 @@ from orchestration.stages.hosting.fields import Asynchronous
 from orchestration.stages.hosting.hosted import Hosted
 from orchestration.stages.hosting.queueing import Queued
 from orchestration.stages.hosting.scaling import Scaling
+from orchestration.stages.hosting.sending import untaken
 from orchestration.stages.hosting.states import NAME as COMPONENT_NAME
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.registry import packages
@@ -135,6 +136,7 @@ class Deployment(DeploymentFields):
         applying = Applying(made, watch)
         steps.append(applying.choice(_last(steps)))
         steps += [states.settled("settled", _last(steps)), states.in_service()]
+        steps.append(untaken(made, "endpoint", made.endpoint, _last(steps)))
         steps.append(applying.served(_last(steps)))
         values: dict[str, Tree] = {
             "endpoint_name": made.endpoint,

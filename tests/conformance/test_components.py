@@ -264,3 +264,28 @@ def test_copies_follow_the_load_and_an_update_keeps_them(shop: Shop) -> None:
     delete(shop, name)
     assert not client.describe_scalable_targets(**of, ResourceIds=[place])["ScalableTargets"]
     assert not client.describe_scaling_policies(**of, ResourceId=place)["ScalingPolicies"]
+
+
+def test_a_component_that_someone_else_updates_meanwhile_is_theirs(shop: Shop) -> None:
+    name = f"own-{shop.on}"
+    component = {**COMPONENT["inference_component"], "name": name}
+    given: dict[str, Any] = {**COMPONENT, "inference_component": component}
+    first = shop.deploy("one", {}, **given)
+    assert (first.state, first.cause) == ("succeeded", None)
+    theirs = {**described(shop, name)[0], "ModelName": shop.make(f"{shop.name}-theirs", "one", "m")}
+    specification = {
+        key: theirs[key] for key in ("ModelName", "ComputeResourceRequirements") if key in theirs
+    }
+    request = {"InferenceComponentName": name, "Specification": specification}
+    meanwhile = {"request": {"someone_else": "update_inference_component", "request": request}}
+    own = {"InferenceComponentName": name, "RuntimeConfig": None}
+    message = "Cannot update in-progress inference component"
+    shop.aws.inject(
+        Fault("sagemaker", "UpdateInferenceComponent", "ValidationException", message, matching=own)
+    )
+    report = shop.deploy("two", {"trial": [meanwhile]}, **given)
+    assert (report.state, report.error) == ("failed", "EndpointTaken")
+    assert report.cause is not None
+    assert report.cause.startswith(f"inference component {name} serves {shop.name}-theirs, which ")
+    assert ask(shop, name) == "one"
+    delete(shop, name)

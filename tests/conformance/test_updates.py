@@ -36,6 +36,9 @@ def model_fn(folder):
     return pathlib.Path(folder, "name").read_text()
 
 def predict_fn(data, model):
+    if isinstance(data, dict) and "someone_else" in data:
+        import boto3
+        getattr(boto3.client("sagemaker"), data["someone_else"])(**data["request"])
     if data == 15:
         time.sleep(0.5)
     if model == "bad" or data == 13:
@@ -812,3 +815,35 @@ def test_an_update_whose_response_is_lost_is_done_once(shop: Shop) -> None:
     report = shop.deploy("two", CANARY)
     assert (report.state, report.cause) == ("succeeded", None)
     assert shop.ask() == "two"
+
+
+IN_PROGRESS = "Cannot update in-progress endpoint"
+
+
+def test_an_endpoint_that_someone_else_updates_meanwhile_is_theirs(shop: Shop) -> None:
+    before = shop.serve("one")
+    theirs = shop.make(f"{shop.name}-theirs", "one", "main")
+    request = {"EndpointName": shop.name, "EndpointConfigName": theirs}
+    meanwhile = {"request": {"someone_else": "update_endpoint", "request": request}}
+    # Theirs may be over by the time of this run's, which has a field more.
+    own = {"EndpointName": shop.name, "RetainAllVariantProperties": None}
+    shop.aws.inject(
+        Fault("sagemaker", "UpdateEndpoint", "ValidationException", IN_PROGRESS, matching=own)
+    )
+    report = shop.deploy("two", {"trial": [meanwhile]})
+    assert (report.state, report.error) == ("failed", "EndpointTaken")
+    assert report.cause is not None
+    assert report.cause.startswith(
+        f"endpoint {shop.name} serves {theirs}, which another deployment gave it meanwhile, "
+    )
+    assert (shop.describe()["EndpointConfigName"], shop.ask()) == (theirs, "one")
+    assert before != theirs
+
+
+def test_an_endpoint_that_someone_else_scales_is_updated_afterwards(shop: Shop) -> None:
+    shop.serve("one")
+    busy = Fault("sagemaker", "UpdateEndpoint", "ValidationException", IN_PROGRESS)
+    shop.aws.inject(busy)
+    report = shop.deploy("two", {"baking_s": 0})
+    assert (report.state, report.cause) == ("succeeded", None)
+    assert (count(report, "UpdateEndpoint"), shop.ask()) == (2, "two")

@@ -48,7 +48,7 @@ _PLACES: Mapping[tuple[str | int, ...], tuple[str, str]] = {
     ("ModelArtifacts", "S3ModelArtifacts"): ("OutputDataConfig", "S3OutputPath"),
     (_CHECKPOINTS, "S3Uri"): (_CHECKPOINTS, "S3Uri"),
 }
-"""The places that a training job writes to: by the path in its description, the field of its request."""
+"""The fields of a request that say where a training job writes, by the paths in its description."""
 _SEARCHES = ("CreateHyperParameterTuningJob", "ListTrainingJobsForHyperParameterTuningJob")
 
 

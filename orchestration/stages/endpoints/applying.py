@@ -123,8 +123,8 @@ class Applying:
             retry=CONFIG_VISIBLE_LATER,
             after=tuple(step.name for step in steps) or (f"{stage.name}.serving",),
         )
-        is_scaled = stage.autoscaling is not None
-        return *steps, *sent(States(self.made), update, self.made.name, scaled=is_scaled)
+        before = Result(f"{stage.name}.look", "config")
+        return *steps, *sent(States(self.made), update, before)
 
 
 def scaled(made: Made, name: str, *after: str) -> Call:

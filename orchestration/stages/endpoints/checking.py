@@ -222,8 +222,7 @@ class CheckedEndpoint:
             retry=CONFIG_VISIBLE_LATER,
             after=(asked.name,),
         )
-        is_scaled = self.made.stage.autoscaling is not None
-        steps = sent(States(self.made), update, Result(left, "before"), scaled=is_scaled)
+        steps = sent(States(self.made), update, self.made.name)
         step = settled.removeprefix(f"{self.made.stage.name}.")
         return asked, *steps, self.settled(step, (steps[-1].name,))
 

@@ -123,7 +123,7 @@ class States:
             condition=Compare("eq", config, self.made.name),
             error="EndpointRolledBack",
             cause=join("it serves ", config, " instead of ", self.made.name, ": ", reason),
-            after=(f"{stage}.in_service",),
+            after=(f"{stage}.untaken",),
         )
 
     def tagged(self, after: tuple[str, ...]) -> Call:

@@ -31,7 +31,7 @@ from orchestration.stages.endpoints.trials import Trying
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.hosting.components import InferenceComponent
 from orchestration.stages.hosting.restoring import CheckedComponent
-from orchestration.stages.hosting.sending import sent
+from orchestration.stages.hosting.sending import sent, untaken
 from orchestration.stages.hosting.shared import SharedEndpoint
 from orchestration.stages.hosting.states import GONE, NAME, ComponentStates
 from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, QUOTA
@@ -96,6 +96,7 @@ class Hosted:
         steps.append(self._apply(_last(steps)))
         settled = self.states.settled("settled", _last(steps))
         steps += [settled, self._failed(), self._in_service()]
+        steps.append(untaken(self.made, "inference component", self.name, _last(steps)))
         if self.watch is None:
             steps.append(self._verified())
         else:
@@ -171,7 +172,7 @@ class Hosted:
         changed = Choose(
             name=self._step("changed"),
             condition=Compare("ne", Result(self._step("look"), "config"), self.made.name),
-            then=Graph(sent(self.states, update, self.made.name, scaled=self._is_scaled)),
+            then=Graph(sent(self.states, update, Result(self._step("look"), "config"))),
             otherwise=Graph(),
         )
         return Choose(
@@ -230,7 +231,7 @@ class Hosted:
             condition=Compare("eq", config, self.made.name),
             error="EndpointRolledBack",
             cause=join("it serves ", config, " instead of ", self.made.name, ": ", reason),
-            after=(self._step("in_service"),),
+            after=(self._step("untaken"),),
         )
 
 

@@ -95,15 +95,14 @@ class CheckedComponent:
             NAME: self.states.name,
             "Specification": Result(left, "specification"),
         }
-        scaled = "copies" not in self.states.restored
-        if not scaled:
+        if "copies" in self.states.restored:
             request["RuntimeConfig"] = {"CopyCount": Result(left, "copies")}
         update = Call(
             name=self._name("check_undone"),
             operation=Operation("sagemaker", "UpdateInferenceComponent", request),
             retry=MODEL_VISIBLE_LATER,
         )
-        steps = sent(self.states, update, Result(left, "before"), scaled=scaled)
+        steps = sent(self.states, update, self.states.made.name)
         step = settled.removeprefix(f"{self.states.made.stage.name}.")
         return *steps, self.settled(step, (steps[-1].name,))
 

@@ -1,13 +1,24 @@
-"""An update of what something else may be scaling: an endpoint, or an inference component."""
+"""An update of what others may be changing: an endpoint, or an inference component."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Final, Protocol
 
-from orchestration.expressions import Compare, Result, Tree
-from orchestration.graph import Adopt, Call, Choose, ErrorPattern, Graph, Output, Recovery, Step
+from orchestration.expressions import Any, Compare, Result, Tree, join
+from orchestration.graph import (
+    Adopt,
+    Call,
+    Choose,
+    ErrorPattern,
+    Graph,
+    Output,
+    Recovery,
+    Require,
+    Step,
+)
 from orchestration.stages.endpoints.making import Made
+from orchestration.stages.values import Text
 
 UPDATING: Final = ErrorPattern("ValidationException", "Cannot update in-progress")
 
@@ -23,25 +34,23 @@ class Settling(Protocol):
         """Wait until nothing changes it: the output ``config``."""
 
 
-def sent(states: Settling, update: Call, wanted: Tree, *, scaled: bool) -> tuple[Step, ...]:
-    """Return the steps that send an update to the configuration, or the model, ``wanted``.
+def sent(states: Settling, update: Call, before: Tree) -> tuple[Step, ...]:
+    """Return the steps that send an update of what served the configuration, or model, ``before``.
 
-    What is under way may be this very update, whose response was lost. Where instances or copies
-    follow the load (``scaled``), it may be that, too: then the update is sent once more when it has
-    settled. Should it be someone else's, ``wanted`` does not serve in the end, which fails the run.
+    What is under way may be this very update, whose response was lost; or a change of the number of
+    instances or copies, after which the update is sent once more. Should it be someone else's
+    update, that serves in the end, which :func:`untaken` finds.
     """
-    adopted = replace(update, adopt=Adopt(exists=UPDATING))
-    if not scaled:
-        return (adopted,)
     arn = f"{update.operation.name.removeprefix('Update')}Arn"
     outputs = {"arn": Output((arn,), kind="string")}
     first = replace(update, outputs=outputs, recoveries=(Recovery(UPDATING, {"arn": ""}),))
     step = update.name.removeprefix(f"{states.made.stage.name}.")
     freed = states.settled(f"{step}_freed", ())
+    again = replace(update, name=f"{update.name}_again", adopt=Adopt(exists=UPDATING), after=())
     unsent = Choose(
         name=f"{update.name}_unsent",
-        condition=Compare("ne", Result(freed.name, "config"), wanted),
-        then=Graph((replace(adopted, name=f"{update.name}_again", after=()),)),
+        condition=Compare("eq", Result(freed.name, "config"), before),
+        then=Graph((again,)),
         otherwise=Graph(),
         after=(freed.name,),
     )
@@ -53,3 +62,19 @@ def sent(states: Settling, update: Call, wanted: Tree, *, scaled: bool) -> tuple
         after=(update.name,),
     )
     return first, busy
+
+
+def untaken(made: Made, noun: str, name: Text, after: tuple[str, ...]) -> Require:
+    """Require that what serves in the end is this run's, or served before: nobody else's."""
+    stage = made.stage.name
+    config, before = (Result(f"{stage}.{step}", "config") for step in ("settled", "look"))
+    return Require(
+        name=f"{stage}.untaken",
+        condition=Any((Compare("eq", config, made.name), Compare("eq", config, before))),
+        error="EndpointTaken",
+        cause=join(
+            *(f"{noun} ", name, " serves ", config, ", which another deployment gave it meanwhile"),
+            *(", instead of ", made.name, "; run again when the other has ended"),
+        ),
+        after=after,
+    )
