@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from orchestration.deploy import executions
 from orchestration.deploy.account import Clients
 from orchestration.deploy.executions.history import StateEvent, step_names, steps
-from orchestration.deploy.executions.runs import found
+from orchestration.deploy.executions.runs import begun, found
 from orchestration.direct.stages import RunState
 from orchestration.expressions import Json
 from orchestration.runs.asking import asking
@@ -73,6 +73,8 @@ class Execution:
     def __init__(self, pipeline: Pipeline, run: str, session: Clients) -> None:
         self._states = session.client("stepfunctions")
         self._execution = found(pipeline.name, run, session)
+        with asking(f"executions of {pipeline.name}"):
+            self._begun = begun(self._states, self._execution)
         self._names = step_names(pipeline.lower().graph)
         self._events: list[StateEvent] = []
         self.name = self._execution.arn.partition(":execution:")[2]
@@ -88,6 +90,7 @@ class Execution:
         return Progress(
             state=state,
             started=described["startDate"],
+            begun=self._begun,
             ended=described.get("stopDate"),
             error=described.get("error") or ("" if state != "failed" else described["status"]),
             cause=described.get("cause", ""),

@@ -87,8 +87,9 @@ class Jobs:
     def of(self, tokens: Collection[str], *, since: datetime.datetime | None = None) -> list[Job]:
         """Return the jobs of a run, the oldest first.
 
-        ``since`` is its start, if that is known. Among many jobs of one stage, the search goes back
-        until a page of them has none of the run's, after those that were found or before its start.
+        ``since`` is the start of its first attempt, if that is known: among many jobs of one stage,
+        the search goes back until then, and otherwise until a page of them has none of the run's,
+        after those that were found.
         """
         with asking(f"jobs of {self.pipeline.name}"):
             jobs = list(self._found(tokens, since))
@@ -117,10 +118,10 @@ class Jobs:
         for page in self._pages(kind, prefix):
             jobs = list(self._of_page(kind, prefix, page, tokens))
             yield from jobs
-            is_before = since is not None and page[-1]["CreationTime"] < since
-            if tokens is None or (not jobs and (was_found or is_before)):
-                return
             was_found = was_found or bool(jobs)
+            is_over = was_found if since is None else page[-1]["CreationTime"] < since
+            if tokens is None or (not jobs and is_over):
+                return
 
     def _pages(self, kind: JobKind, prefix: str) -> Iterator[Sequence[Mapping[str, Any]]]:
         """Yield the summaries of jobs with a prefix in their names, the latest first."""

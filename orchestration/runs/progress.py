@@ -19,6 +19,8 @@ class Progress:
     state: RunState
     started: datetime.datetime | None
     ended: datetime.datetime | None
+    begun: datetime.datetime | None = None
+    """No job of the run is older: the start of its first attempt, or a time before it."""
     error: str = ""
     cause: str = ""
     steps: tuple[StepRun, ...] = ()

@@ -143,7 +143,7 @@ class Watch:
         """Ask for everything once."""
         # How the run ended comes first: what its jobs did before is read after it.
         progress = self._run.look()
-        jobs = self._jobs.of({self._run.token}, since=progress.started)
+        jobs = self._jobs.of({self._run.token}, since=progress.begun)
         at = datetime.datetime.now(datetime.UTC)
         views = {job.name: self._view(job, at) for job in jobs}
         known = [view.usd for view in views.values() if view.usd is not None]

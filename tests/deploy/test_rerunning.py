@@ -18,7 +18,7 @@ from orchestration.deploy.executions.runs import found
 from orchestration.errors import StartError
 from orchestration.expressions.evaluate import run_token
 from orchestration.local import EmbeddedAws, Fault
-from orchestration.runs import tokens_of
+from orchestration.runs import Execution, Jobs, tokens_of
 from tests.deploy.pipelines import SLEEPING
 from tests.local.conftest import ROLE, wait
 
@@ -115,6 +115,19 @@ def test_a_third_attempt_follows_the_second_whichever_is_named(site: Site) -> No
     assert site.jobs(first) == {"": "Failed", "-2": "Failed", "-3": "Completed"}
     with pytest.raises(StartError, match=f"execution {third.arn} of this run has succeeded"):
         site.again(second.arn)
+
+
+def test_jobs_of_every_attempt_are_found_behind_those_of_runs_between(site: Site) -> None:
+    first = site.failed()
+    site.failed()
+    again = site.again(first)
+    assert site.ended(again.arn)["status"] == "SUCCEEDED"
+    # A page of SageMaker's listing holds one job, and that of the run between is one.
+    jobs = Jobs(site.pipeline, site.aws.client("sagemaker"), page=1)
+    latest = Execution(site.pipeline, again.arn, site.aws)
+    found = jobs.of({latest.token}, since=latest.look().begun)
+    own = f"sleeping-train-{run_token(first)}"
+    assert [job.name for job in found] == [own, f"{own}-2"]
 
 
 def test_a_run_that_goes_on_is_not_started_again(site: Site) -> None:

@@ -17,6 +17,9 @@ from orchestration.expressions.evaluate import run_token
 
 # EventBridge Scheduler may start one run twice, within its retries.
 _TOGETHER = timedelta(days=1)
+_KEPT = timedelta(days=90)
+"""Executions are kept for so long after their end:
+https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html"""
 TOKEN: Final = re.compile(r"[0-9a-f]{12}")
 """The token of a run, with which the names of its attempts begin."""
 _NAME: Final = re.compile(r"[^\s/:<>{}\[\]?*\"#%\\^|~`$&,;\x00-\x1f\x7f-\x9f]{1,80}")
@@ -136,9 +139,14 @@ def meaning(definition: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in definition.items() if key != "Comment"}
 
 
-def others(states: Any, execution: Execution) -> Iterator[Execution]:
-    """Yield the other executions of the same run, the newest first."""
-    since = execution.started - _TOGETHER
+def others(
+    states: Any, execution: Execution, *, since: datetime | None = None
+) -> Iterator[Execution]:
+    """Yield the other executions of the same run, the newest first.
+
+    Those before ``since`` are not looked at; without it, those a day older than the execution.
+    """
+    since = since or execution.started - _TOGETHER
     pages = states.get_paginator("list_executions").paginate(stateMachineArn=execution.machine_arn)
     for page in pages:
         for each in page["executions"]:
@@ -148,6 +156,14 @@ def others(states: Any, execution: Execution) -> Iterator[Execution]:
                 other = described(states, each["executionArn"])
                 if other.token == execution.token:
                     yield other
+
+
+def begun(states: Any, execution: Execution) -> datetime:
+    """Return the start of the first attempt at the run of an execution."""
+    if execution.attempt == 1:
+        return execution.started
+    earlier = others(states, execution, since=execution.started - _KEPT)
+    return min([execution.started, *(each.started for each in earlier)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -157,6 +157,7 @@ class DagRun:
             state=state,
             started=_moment(run["start_date"]),
             ended=_moment(run["end_date"]),
+            begun=_moment(run["run_after"]),  # Clearing its tasks sets a new start.
             error=first.error if first else "TaskFailed" if state == "failed" else "",
             cause=first.cause if first else "",
             steps=tuple(steps(instances)),

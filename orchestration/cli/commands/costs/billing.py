@@ -54,7 +54,7 @@ def billed(pipeline: str, run_id: str, place: Place, *, as_json: bool) -> None:
     else:
         progress = run.look()
         beside = _beside(loaded, progress, account.region)
-        lines = [*account.of({run.token}, since=progress.started), *beside.lines]
+        lines = [*account.of({run.token}, since=progress.begun), *beside.lines]
         doubts = [f"the endpoint of {name}, if it stands" for name in beside.doubtful]
         without = ", ".join([*doubts, without])
     if not lines and run is None:
@@ -123,7 +123,7 @@ class Account:
         return self.of(tokens_of(self.jobs.pipeline.name, run_id, self.session))
 
     def of(self, tokens: Collection[str], *, since: datetime.datetime | None = None) -> list[Line]:
-        """Return the lines of the jobs of a run, by its identities; ``since`` is its start."""
+        """Return the lines of the jobs of a run, by its identities, none older than ``since``."""
         from orchestration.pricing.billed import of_job
         from orchestration.pricing.lines import merged
 
