@@ -277,11 +277,19 @@ def watch(
 def backfill(
     pipeline: Pipeline,
     since: Annotated[
-        str, typer.Option("--from", metavar="TIME", help="The first time; UTC unless it says.")
-    ],
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TIME",
+            help="The first time, UTC unless it says; default: the schedule's start.",
+        ),
+    ] = None,
     until: Annotated[
-        str, typer.Option("--to", metavar="TIME", help="The first time that is not meant.")
-    ],
+        str | None,
+        typer.Option(
+            "--to", metavar="TIME", help="The first time that is not meant; default: now."
+        ),
+    ] = None,
     at_most: Annotated[
         int, typer.Option("--at-most", min=1, max=100, help="Runs side by side.")
     ] = 1,

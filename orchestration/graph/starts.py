@@ -48,7 +48,7 @@ class ScheduleSpec:
     flexible_window_minutes: int | None = None
     """The time within which EventBridge Scheduler chooses when to start a run."""
     catchup: bool = False
-    """True if Airflow runs all times since ``start`` that were missed."""
+    """True if all times since ``start`` that were missed have their runs."""
     time_parameter: str | None = None
     """The parameter that holds the time for which a run is started: ``2027-01-01T05:00:00Z``."""
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)

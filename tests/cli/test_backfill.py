@@ -46,6 +46,37 @@ def inputs(aws: EmbeddedAws, arns: list[str]) -> list[Any]:
     return [json.loads(states.describe_execution(executionArn=arn)["input"]) for arn in arns]
 
 
+YEARLY = "cron: 0 6 1 1 *, start: 2024-06-01, catchup: true"
+
+
+@pytest.mark.slow
+def test_what_a_schedule_that_catches_up_has_missed_is_named_and_started_once(
+    account: EmbeddedAws, orchestrate: Command, nightly: Callable[[str], Path]
+) -> None:
+    path = nightly("yearly")
+    path.write_text(path.read_text().replace("cron: 0 6 * * *", YEARLY))
+    assert orchestrate("lock", path).status == 0
+    deployed = orchestrate("deploy", "step-functions", path, "--yes")
+    years = range(2025, datetime.now(tz=UTC).year + 1)
+    told = (
+        f"times since 2024-06-01T00:00Z that are over: {len(years)}; `orchestrate backfill {path}`"
+    )
+    assert (deployed.status, told in deployed.err) == (0, True), deployed.err
+    command = ("backfill", path, "--yes", "--json")
+    started = orchestrate(*command).document["started"]
+    assert [each["run"] for each in started] == [f"yearly/{year}-01-01T06:00:00Z" for year in years]
+    assert orchestrate(*command).document["started"] == []
+
+
+@pytest.mark.slow
+def test_a_schedule_without_a_start_needs_a_first_time(
+    orchestrate: Command, nightly: Callable[[str], Path]
+) -> None:
+    for place in ((), ("--on", "airflow")):
+        said = orchestrate("backfill", nightly("unbounded"), *place)
+        assert (said.status, "the schedule has no start" in said.err) == (2, True)
+
+
 ELSEWHERE = "arn:aws:iam::999999999999:role/Elsewhere"
 MODEL = """\
   model:

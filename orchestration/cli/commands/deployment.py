@@ -12,7 +12,7 @@ from orchestration.cli.commands.changing import Consent, difference, show
 from orchestration.cli.commands.rendering import locked
 from orchestration.cli.naming import named
 from orchestration.cli.output import document, note, require, say
-from orchestration.errors import DeployError
+from orchestration.errors import DeployError, StartError
 
 if TYPE_CHECKING:
     from orchestration.deploy import Deployment
@@ -68,7 +68,30 @@ def deploy(
     if consent.as_json:
         document(_as_json(deployment, dry_run=consent.dry_run))
     else:
+        _catching_up(pipeline, loaded)
         say(deployment.state_machine_arn)
+
+
+def _catching_up(pipeline: str, loaded: Pipeline) -> None:
+    """Say which runs of a schedule that catches up the service itself never starts."""
+    from datetime import UTC, datetime
+
+    from orchestration.deploy.executions.backfilling import fires_between
+
+    schedule = loaded.schedule_spec()
+    if schedule is None or not schedule.catchup or schedule.start is None:
+        return
+    begin, now = datetime.fromisoformat(schedule.start), datetime.now(tz=UTC)
+    try:
+        over = len(fires_between(loaded, begin, now))
+    except StartError as error:  # Too many for one back-fill.
+        note(f"warning: {error}")
+        return
+    if over:
+        note(
+            f"times since {schedule.start} that are over: {over}; `orchestrate backfill "
+            f"{pipeline}` starts each run of theirs that is missing, once"
+        )
 
 
 def _announce(deployment: Deployment, *, dry_run: bool, full: bool) -> None:

@@ -56,7 +56,8 @@ class Schedule(Model):
     """Minutes after each time within which EventBridge Scheduler chooses when to start the run.
     Airflow starts it at the beginning of this window."""
     catchup: bool = False
-    """True: Airflow runs each time since ``start`` that it has missed, and not only the last.
+    """True: each time since ``start`` that was missed has its run, and not only the last. Airflow
+    starts these by itself, `orchestrate backfill` on Step Functions.
     EventBridge Scheduler misses none after the deployment; for those before, there is
     ``orchestrate backfill``."""
     time_parameter: Name | None = None

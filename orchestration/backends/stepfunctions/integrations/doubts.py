@@ -61,8 +61,9 @@ def _missed(workflow: Workflow) -> Iterator[Problem]:
     if workflow.schedule is not None and workflow.schedule.catchup:
         yield Problem(
             "schedule.catchup",
-            "EventBridge Scheduler starts nothing for times before the deployment; `orchestrate "
-            f"backfill PIPELINE --from {workflow.schedule.start} --to <now>` does",
+            "EventBridge Scheduler starts nothing for times before the deployment; after it, "
+            f"`orchestrate backfill PIPELINE` starts each run since {workflow.schedule.start} that "
+            "is missing, once",
         )
 
 

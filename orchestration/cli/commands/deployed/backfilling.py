@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from orchestration.cli import values
 from orchestration.cli.commands.changing import Consent
 from orchestration.cli.commands.deployment import MODULES, session_to_change
@@ -22,13 +24,15 @@ if TYPE_CHECKING:
     from orchestration.runs.airflow.backfills import Wanted
 
 
-def airflow(pipeline: str, since: str, until: str, *, at_most: int, as_json: bool) -> None:
+def airflow(
+    pipeline: str, since: str | None, until: str | None, *, at_most: int, as_json: bool
+) -> None:
     """Print the command of Airflow that does it."""
     from orchestration.deploy.executions.backfilling import check_number, fires_between
 
     loaded = named(pipeline).load()
     check_number(loaded, at_most)
-    fires = fires_between(loaded, moment(since, "--from"), moment(until, "--to"))
+    fires = fires_between(loaded, *_span(loaded, since, until))
     command = _of_airflow(loaded, fires, at_most)
     if as_json:
         document({"pipeline": loaded.name, "fires": [_data(each) for each in fires]} | command)
@@ -40,8 +44,8 @@ def airflow(pipeline: str, since: str, until: str, *, at_most: int, as_json: boo
 
 def by_airflow(
     pipeline: str,
-    since: str,
-    until: str,
+    since: str | None,
+    until: str | None,
     parameters: Sequence[str],
     *,
     at_most: int,
@@ -54,8 +58,8 @@ def by_airflow(
 
     loaded = named(pipeline).load()
     check_number(loaded, at_most)
-    end = min(moment(until, "--to"), datetime.now(tz=UTC))
-    fires = fires_between(loaded, moment(since, "--from"), end)
+    begin, end = _span(loaded, since, until)
+    fires = fires_between(loaded, begin, min(end, datetime.now(tz=UTC)))
     wanted = _wanted(loaded, fires, parameters, at_most) if fires else None
     api = place.api()
     note(f"Airflow at {place.url}")
@@ -105,6 +109,17 @@ def _created(api: Api, wanted: Wanted, consent: Consent) -> int:
     return created
 
 
+def _span(pipeline: Pipeline, since: str | None, until: str | None) -> tuple[datetime, datetime]:
+    """Return the times that are meant; by default from the schedule's start until now."""
+    end = datetime.now(tz=UTC) if until is None else moment(until, "--to")
+    if since is not None:
+        return moment(since, "--from"), end
+    schedule = pipeline.schedule_spec()
+    if schedule is not None and schedule.start is not None:
+        return datetime.fromisoformat(schedule.start), end
+    raise typer.BadParameter("is missing, as the schedule has no start", param_hint="--from")
+
+
 def _of_airflow(pipeline: Pipeline, fires: Sequence[Fire], at_most: int) -> dict[str, list[str]]:
     if not fires:
         return {"command": []}
@@ -115,8 +130,8 @@ def _of_airflow(pipeline: Pipeline, fires: Sequence[Fire], at_most: int) -> dict
 
 def step_functions(
     pipeline: str,
-    since: str,
-    until: str,
+    since: str | None,
+    until: str | None,
     parameters: Sequence[str],
     *,
     at_most: int,
@@ -132,8 +147,8 @@ def step_functions(
     from orchestration.deploy.passing import passing
 
     backfilling.check_number(loaded, at_most)
-    end = min(moment(until, "--to"), datetime.now(tz=UTC))
-    times = backfilling.fires_between(loaded, moment(since, "--from"), end)
+    begin, end = _span(loaded, since, until)
+    times = backfilling.fires_between(loaded, begin, min(end, datetime.now(tz=UTC)))
     session = session_to_change(loaded, region, profile)
     fires = backfilling.looked_up(loaded, times, session=session)
     missing = [each for each in fires if each.execution is None]
