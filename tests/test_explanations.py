@@ -127,7 +127,8 @@ def test_the_stages_that_raise_an_error_are_named(name: str) -> None:
 def test_an_error_is_known_by_the_names_that_services_give_it() -> None:
     names = {
         "AccessDenied": ("AccessDenied", "AccessDeniedException", "Sns.AccessDeniedException"),
-        "ThrottlingException": ("Throttling", "SageMaker.ThrottlingException"),
+        "Throttling": ("ThrottlingException", "SageMaker.ThrottlingException"),
+        "RequestRefused": ("ValidationException", "SageMaker.AmazonSageMakerException"),
         "Permissions": ("Permissions", "States.Permissions"),
         "Aborted": ("ABORTED",),
     }

@@ -95,6 +95,12 @@ class ServiceModel:
         errors = tuple(self.shape(error) for error in self.operations[name].get("errors", ()))
         return OperationModel(taken, given, errors)
 
+    @property
+    def errors(self) -> tuple[Shape, ...]:
+        """The errors that the service declares, of all operations."""
+        errors = (name for name, shape in self._shapes.items() if shape.get("exception"))
+        return tuple(self.shape({"shape": name}) for name in errors)
+
     def shape(self, reference: Mapping[str, Any]) -> Shape:
         """The shape that a member, an operation or another shape refers to."""
         name = reference["shape"]

@@ -23,6 +23,7 @@ from orchestration.execution.effects import Aborted, ServiceError
 from orchestration.execution.leftovers.jobs import stop_running
 from orchestration.execution.parameters import problems
 from orchestration.execution.places import Attempt
+from orchestration.execution.refusals import error_name
 from orchestration.execution.scope import Scope
 from orchestration.execution.steps import performed
 from orchestration.expressions import Json, evaluate
@@ -115,7 +116,7 @@ class _Run:
         return kept
 
     def _opened(self) -> Outcome | None:
-        """Open the journal; returns the outcome where the run has succeeded already."""
+        """Open the journal; returns the outcome where there is nothing to do, or no way to."""
         run = identity(self.workflow, self.run_id, self.values)
         while True:
             kept = self.edge.journal
@@ -123,10 +124,13 @@ class _Run:
                 check_same(run, self.edge.apart(kept.opened(run)))
                 ended = self.edge.apart(kept.ending())
             except ServiceError as error:
-                raise StartError(
+                cause = (
                     f"the journal s3://{kept.bucket}/{kept.prefix} of run {self.run_id!r} cannot "
                     f"be read and written: {error}"
-                ) from error
+                )
+                if not error.lasting:
+                    raise StartError(cause) from error
+                return _failed(self.workflow, self.run_id, error_name("s3", error), cause)
             outcome = None if ended is None else Outcome.from_json(ended)
             if outcome is None or outcome.state == "succeeded":
                 return outcome

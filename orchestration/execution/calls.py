@@ -295,7 +295,9 @@ class _Calling:
             if not asked.may_run(error):
                 raise asked.failed(error) from error
             yield Note(f"{asked.subject}: {error}; asking whether it runs nevertheless")
-            return Created({}, adopted=True, doubt=Failed(code, asked.failed(error).cause))
+            refusal = asked.failed(error)
+            doubt = Failed(refusal.error, refusal.cause)
+            return Created({}, adopted=True, doubt=doubt)
         try:
             standing = yield from self._look(asked)
         except Aborted:

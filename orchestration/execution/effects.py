@@ -46,6 +46,7 @@ class ServiceError(OrchestrationError, RuntimeError):
         passing: bool = False,
         lasting: bool = True,
         expired: bool = False,
+        status: int = 0,
     ) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
@@ -57,6 +58,8 @@ class ServiceError(OrchestrationError, RuntimeError):
         """Whether AWS itself, or botocore's validation, refused it; else it never got there."""
         self.expired = expired
         """Whether the credentials that signed it are no longer valid."""
+        self.status = status
+        """The HTTP status of the answer; 0: there was none."""
         self.unsure = False
         """Whether an equal request that was sent before may have got through."""
 

@@ -20,6 +20,7 @@ from orchestration.execution.effects import (
     Watch,
 )
 from orchestration.execution.outputs import MISSING, at, checked_response, taken
+from orchestration.execution.refusals import error_name
 from orchestration.execution.scope import Own
 from orchestration.execution.sending import passes, sent
 from orchestration.expressions import Environment, Json, evaluate
@@ -78,7 +79,7 @@ class Job:
         message = _with_value(error.message, self.request, self.call.operation)
         cause = wording.filled(wording.CALL_REFUSED, subject=subject, message=message)
         definite = error.lasting and not passes(error, self.call.retry)
-        return (RunError if definite else Trouble)(error.code, cause)
+        return (RunError if definite else Trouble)(error_name(self.request.service, error), cause)
 
     def evaluated(self, operation: Operation, own: Outputs) -> Request:
         """Return a poll or stop request, which may read the call's own outputs, for this try."""

@@ -20,6 +20,8 @@ def problems(parameters: Iterable[ParameterSpec], values: Mapping[str, object]) 
                 messages.append(filled(wording.PARAMETER_MISSING, name=name))
         elif not fits(value, parameter.type):
             messages.append(filled(wording.PARAMETER_TYPE, name=name, type=parameter.type))
+        elif parameter.uri and not str(value).startswith("s3://"):
+            messages.append(filled(wording.PARAMETER_NOT_URI, name=name, value=value))
     unknown = [name for name in values if name not in known]
     return messages + [filled(wording.PARAMETER_UNKNOWN, name=name) for name in unknown]
 

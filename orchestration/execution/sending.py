@@ -29,6 +29,8 @@ class Passing:
     """A kind of error that is likely to be gone when an equal request is sent later."""
 
     kind: str
+    error: str
+    """The name of one that does not pass, where the service's model declares none."""
     codes: frozenset[str]
     """Codes without ``Exception``, as botocore gives them. Step Functions names an error by its
     code, ``Sns.ThrottledException``, only where the service's model declares it."""
@@ -44,6 +46,7 @@ class Passing:
 PASSING: Final = (
     Passing(
         "throttled",
+        "Throttling",
         frozenset(
             {
                 *("BandwidthLimitExceeded", "EC2Throttled", "LimitExceeded"),
@@ -68,6 +71,7 @@ PASSING: Final = (
     ),
     Passing(
         "failed service",
+        "ServiceFailed",
         frozenset(
             {
                 *("Internal", "InternalError", "InternalFailure", "InternalServer"),
@@ -82,6 +86,7 @@ PASSING: Final = (
     ),
     Passing(
         "no response",
+        "NoResponse",
         frozenset({"RequestTimeout", "SdkClient"}),
         (),
         (),
@@ -175,6 +180,7 @@ def service_error(error: ClientError | BotoCoreError) -> ServiceError:
         message,
         passing=str(status).startswith(_STATUSES) or code.removesuffix("Exception") in _CODES,
         expired=code in _EXPIRED,
+        status=status,
     )
 
 

@@ -32,6 +32,7 @@ from orchestration.execution.effects import (
 from orchestration.execution.outputs import checked_results
 from orchestration.execution.places import Attempt
 from orchestration.execution.reading import reports
+from orchestration.execution.refusals import error_name
 from orchestration.execution.scope import Scope, kept_values
 from orchestration.execution.sending import passes
 from orchestration.expressions import Json, Tree, evaluate
@@ -229,7 +230,7 @@ def _read(step: Read, scope: Scope) -> Performance[Outputs]:
         kind = RunError if error.lasting and not passes(error, Retry()) else Trouble
         problem = wording.filled(wording.UNREAD_REPORT, message=error.message)
         cause = wording.filled(wording.BROKEN_REPORT, step=step.name, uri=uri, problem=problem)
-        raise kind(error.code, cause) from error
+        raise kind(error_name("s3", error), cause) from error
 
 
 def _for_each(step: ForEach, scope: Scope, attempt: Attempt) -> Performance[None]:

@@ -19,6 +19,7 @@ from orchestration.execution.effects import (
     Watch,
 )
 from orchestration.execution.outputs import MISSING, at, defaults, taken
+from orchestration.execution.refusals import error_name
 from orchestration.execution.sending import passes, sent
 from orchestration.expressions import Json
 from orchestration.graph import (
@@ -156,7 +157,7 @@ def unfollowed(watch: Watch, until: Until, error: ServiceError) -> Performance[F
     # A call that only asks is its own poll.
     own = until.poll.name == watch.call.operation.name
     words = wording.CALL_REFUSED if own else wording.POLL_REFUSED
-    name = error.code
+    name = error_name(until.poll.service, error)
     if watch.stop is not None:
         yield from stopped(watch)
         words, name = wording.POLL_REFUSED_AND_STOPPED, wording.JOB_NOT_FOLLOWED

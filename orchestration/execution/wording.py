@@ -111,6 +111,7 @@ NO_REGION: Final = (
 INPUT_NOT_OBJECT: Final = "the input is not an object"
 PARAMETER_MISSING: Final = "parameter {name} is missing"
 PARAMETER_TYPE: Final = "parameter {name} is not of type {type}"
+PARAMETER_NOT_URI: Final = "parameter {name}: expected an S3 URI (s3://bucket/key), got '{value}'"
 PARAMETER_UNKNOWN: Final = "there is no parameter {name}"
 
 NO_VALUE: Final = "{source} has no {path}"

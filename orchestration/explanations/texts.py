@@ -20,7 +20,7 @@ SUBJECTS: Final[Mapping[str, str]] = {
     "commands": "Exceptions, which commands and Python programs end with",
 }
 """The files, in the order of the documentation, each with its heading."""
-_UNDECLARED: Final = "AmazonSageMakerException"
+_UNDECLARED: Final = "RequestRefused"
 
 
 @cache
@@ -73,7 +73,7 @@ def explained(error: str) -> Explanation | None:
     >>> explained("S3.NoSuchBucketException").name
     'NoSuchBucket'
     >>> explained("S3.S3Exception").name
-    'AmazonSageMakerException'
+    'RequestRefused'
     """
     known = _by_names()
     if error in known:

@@ -75,6 +75,7 @@ from orchestration.graph.steps import (
 from orchestration.graph.timing import Clock, Within
 from orchestration.graph.walking import (
     all_steps,
+    always,
     bodies,
     candidates,
     job_name_fields,
@@ -144,6 +145,7 @@ __all__ = [
     "Within",
     "Workflow",
     "all_steps",
+    "always",
     "bodies",
     "candidates",
     "job_name_fields",

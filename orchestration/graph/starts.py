@@ -25,6 +25,8 @@ class ParameterSpec:
     default: ParameterValue | None = None
     """``None``: required."""
     description: str = ""
+    uri: bool = False
+    """True if every run reads it as an S3 URI."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

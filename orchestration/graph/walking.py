@@ -129,6 +129,15 @@ def all_steps(graph: Graph) -> Iterator[Step]:
             yield from all_steps(body)
 
 
+def always(graph: Graph) -> Iterator[Step]:
+    """Every step of a graph that a run performs unless it fails before."""
+    for step in graph.steps:
+        yield step
+        if not isinstance(step, Choose | ForEach):
+            for body in bodies(step):
+                yield from always(body)
+
+
 def job_name_fields(graph: Graph) -> dict[str, str]:
     """The operations that start jobs under names of the run's own: the field with the name.
 

@@ -8,12 +8,13 @@ from functools import partial
 
 from orchestration.checks import rules
 from orchestration.errors import PipelineError, Problem
-from orchestration.expressions import Parameter, Tree, walk
+from orchestration.expressions import Apply, Function, Join, Parameter, Tree, walk
 from orchestration.graph import (
     Graph,
     ParameterSpec,
     Workflow,
     all_steps,
+    always,
     stage_of,
     trees,
 )
@@ -32,6 +33,8 @@ from orchestration.pipeline.placing.placement import Placement, Settled
 from orchestration.pipeline.problems import problems
 from orchestration.pipeline.unchanged import Ending
 from orchestration.stages import Context, Stage
+
+_PARTS_OF_URI = (Function.S3_BUCKET, Function.S3_KEY)
 
 
 def lower(pipeline: Description) -> Workflow:
@@ -180,11 +183,26 @@ def _parameters(
         for node in walk(tree)
         if isinstance(node, Parameter)
     }
-    specs = pipeline.possible_parameters()
+    uris = {*_uris(graph)}
+    specs = tuple(replace(s, uri=s.name in uris) for s in pipeline.possible_parameters())
     if ROLE in pipeline.parameters or ROLE in used:
         return specs
     # Whoever starts many pipelines alike may give it all the same.
     return tuple(replace(spec, default="") if spec.name == ROLE else spec for spec in specs)
+
+
+def _uris(graph: Graph) -> Iterator[str]:
+    """Yield the parameters that each run takes a bucket or a key from."""
+    for step in always(graph):
+        for node in (node for tree in trees(step) for node in walk(tree)):
+            if not (isinstance(node, Apply) and node.function in _PARTS_OF_URI):
+                continue
+            [uri] = node.arguments
+            if isinstance(uri, Apply) and uri.function is Function.DIRECTORY:
+                [uri] = uri.arguments
+            begin = uri.parts[0] if isinstance(uri, Join) else uri
+            if isinstance(begin, Parameter):
+                yield begin.name
 
 
 def _skipped_looks(lowered: Lowered) -> Iterator[Problem]:

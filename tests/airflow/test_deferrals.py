@@ -112,7 +112,7 @@ def test_a_branch_that_failed_stays_failed_while_another_is_waited_for(
         name="e.each", items=[{"n": "1"}], body=Graph((both,)), collect={}, max_concurrency=1
     )
     ended = run(workflow(loop))
-    assert (ended.state, ended.error) == ("failed", "AccessDeniedException")
+    assert (ended.state, ended.error) == ("failed", "AccessDenied")
     assert aws.jobs.keys() == {"b-1"}
     assert aws.count()["CreateTrainingJob"] == 2
 

@@ -90,7 +90,7 @@ def test_throttling_passes_and_a_refusal_does_not(run: Run, aws: ScriptedAws) ->
     aws.clear()
     aws.faults.append(("CreateTrainingJob", 400, "AccessDeniedException", False))
     ended = run(workflow(training("other.job")))
-    assert (ended.state, ended.error) == ("failed", "AccessDeniedException")
+    assert (ended.state, ended.error) == ("failed", "AccessDenied")
     assert aws.count() == {"CreateTrainingJob": 1}
     assert tries(ended, "other") == 1
 

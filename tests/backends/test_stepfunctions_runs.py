@@ -282,7 +282,7 @@ def test_branches_run_to_their_end_and_the_first_failure_in_order_fails_the_run(
         put("never", after=("first",)),
     )
     ended = execute(made)
-    assert ended.error == "S3.NoSuchKeyException"
+    assert ended.error == "NoSuchKey"
     assert {"PutObject left", "PutObject right", "PutObject late"} <= set(ended.calls)
     assert "PutObject never" not in ended.calls
     assert ended.states[-2:] == ["left-Together-CheckErrors", "Failed"]
@@ -293,7 +293,7 @@ def test_branches_that_all_fail_leave_no_results_and_the_first_error(execute: Ex
     ended = execute(
         workflow(Parallel(name="both", branches=branches), put("c", Result("a", "etag")))
     )
-    assert ended.error == "S3.NoSuchKeyException"
+    assert ended.error == "NoSuchKey"
 
 
 def test_results_leave_branches_however_deep(execute: Execute) -> None:
@@ -332,7 +332,7 @@ def test_a_loop_runs_all_elements_even_if_one_fails(execute: Execute) -> None:
     needs = Call(name="each.need", operation=keyed, after=("each.put",))
     rows = [{"key": key, "need": need} for key, need in (("a", "no"), ("b", "each/b"), ("c", "x"))]
     ended = execute(workflow(loop("each", rows, needs), put("never", after=("each",))))
-    assert ended.error == "S3.NoSuchKeyException"
+    assert ended.error == "NoSuchKey"
     assert {f"PutObject each/{key}" for key in "abc"} <= set(ended.calls)
     assert "PutObject never" not in ended.calls
 
@@ -420,7 +420,7 @@ def test_what_a_lost_response_made_is_adopted(execute: Execute, aws: EmbeddedAws
 def test_another_error_fails_the_step_unchanged(execute: Execute, aws: EmbeddedAws) -> None:
     aws.inject(Fault("sagemaker", "CreateModel", "ResourceLimitExceeded", "too many models"))
     ended = execute(workflow(model("model", "m")))
-    assert ended.error.startswith("SageMaker.ResourceLimitExceeded")
+    assert ended.error == "ResourceLimitExceeded"
     assert "too many models" in ended.cause
     assert ended.calls == ["CreateModel"]
 
@@ -549,14 +549,14 @@ def test_it_is_released_after_a_failure_which_stays_the_runs(execute: Execute) -
         parameters=(TOKEN,),
     )
     ended = execute(made, fresh())
-    assert ended.error == "S3.NoSuchKeyException"
+    assert ended.error == "NoSuchKey"
     assert "DeleteFileSystem" in ended.calls
     assert "PutObject never" not in ended.calls
 
 
 @pytest.mark.parametrize(
     ("work", "error"),
-    [(put("work"), "AccessDenied"), (failing("work"), "S3.NoSuchKeyException")],
+    [(put("work"), "AccessDenied"), (failing("work"), "NoSuchKey")],
     ids=["after success", "after a failure"],
 )
 def test_a_failed_release_fails_the_run_and_hides_no_failure(
@@ -576,7 +576,7 @@ def test_nothing_runs_where_nothing_was_acquired(execute: Execute, aws: Embedded
     aws.inject(Fault("fsx", "CreateFileSystem", "ServiceLimitExceeded", "too many"))
     made = workflow(guarded("share", Graph((put("work"),))), parameters=(TOKEN,))
     ended = execute(made, fresh())
-    assert ended.error == "FSx.ServiceLimitExceededException"
+    assert ended.error == "ServiceLimitExceeded"
     assert ended.calls == ["CreateFileSystem"]
 
 

@@ -102,8 +102,6 @@ STATES = {"succeeds": "succeeded", "throttled": "succeeded", "adopted": "succeed
 @pytest.mark.parametrize("what", FAULTS)
 def test_both_integrations_end_a_run_alike(aws: EmbeddedAws, what: str) -> None:
     waited, polled = end(aws, what, "sync"), end(aws, what, "sdk")
-    named = {"SageMaker.AmazonSageMakerException": "SageMaker.SageMakerException"}
-    waited["error"] = named.get(waited["error"], waited["error"])
     assert (waited.pop("cause").strip('"')) == polled.pop("cause").strip('"')
     assert waited == polled
     assert waited["state"] == STATES.get(what, "failed")

@@ -146,7 +146,7 @@ def test_a_workspace_that_cannot_be_written_is_told_before_the_first_step(
     account: Account, pipeline: Pipeline
 ) -> None:
     account.aws.inject(Fault("s3", "PutObject", "AccessDenied", "no", status=403))
-    with pytest.raises(StartError, match=r"the journal s3://workspace/copying/.* AccessDenied: no"):
+    with pytest.raises(RunError, match=r"the journal s3://workspace/copying/.* AccessDenied: no"):
         run(pipeline, account)
     assert account.sent("CopyObject") == 0
 

@@ -124,23 +124,10 @@ def _paid_small(ending: Ending) -> Iterator[str]:
         yield f"{len(account['TrainingJobs'])} training jobs of a search for {_SEARCHED}"
 
 
-def _same_error(name: str, other: str) -> bool:
-    """Return whether two drivers name the same error.
-
-    Step Functions names an error of AWS `FSx.ServiceLimitExceededException`, and one that the
-    service's model does not declare by the service alone: `FSx.FSxException`, or, where it waits
-    for a job, `SageMaker.AmazonSageMakerException`. Each call would need a state to rename it.
-    """
-    service, _, own = name.partition(".")
-    code = other.removesuffix("Exception")
-    anonymous = (f"{service}Exception", f"Amazon{service}Exception")
-    return name == other or own in (f"{code}Exception", *anonymous)
-
-
 def _differences(ending: Ending, reference: Ending) -> Iterator[str]:
     if ending.state != reference.state:
         yield f"{ending.state} and not {reference.state}: {ending.error}: {ending.cause}"
-    elif not _same_error(ending.error, reference.error):
+    elif ending.error != reference.error:
         yield f"error {ending.error!r} and not {reference.error!r}"
     elif normal.anonymous(ending.cause) != normal.anonymous(reference.cause):
         yield f"cause {ending.cause!r} and not {reference.cause!r}"

@@ -71,7 +71,7 @@ def test_a_failure_is_concluded_with_its_error_and_cause_and_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("work", "error"), [({"Id": "i-1"}, "Throttled"), (DENIED, "AccessDenied")]
+    ("work", "error"), [({"Id": "i-1"}, "Throttling"), (DENIED, "AccessDenied")]
 )
 def test_a_conclusion_that_fails_hides_no_failure(work: Answer, error: str) -> None:
     ended = end(work, ServiceError("Throttled", "later"))

@@ -140,7 +140,7 @@ def test_a_task_that_runs_is_cancelled_and_the_deletion_waits_for_its_end() -> N
         running={"DataRepositoryTasks": [{"TaskId": TASK}]},
         DeleteFileSystem=refused,
     )
-    assert failing(aws).error == "AccessDeniedException"
+    assert failing(aws).error == "AccessDenied"
     assert aws.operations.count("CancelDataRepositoryTask") == 1
     assert aws.operations.count("DeleteFileSystem") == 41
     assert aws.operations[-1] == "DescribeFileSystems"
@@ -155,7 +155,7 @@ def test_a_task_that_runs_is_cancelled_and_the_deletion_waits_for_its_end() -> N
 )
 def test_nothing_keeps_the_file_system_from_being_deleted(refused: Any) -> None:
     aws = Lustre(DENIED, **refused, DeleteFileSystem=[BUSY, DELETED])
-    assert failing(aws).error == "AccessDeniedException"
+    assert failing(aws).error == "AccessDenied"
     assert aws.operations[-3:] == ["DeleteFileSystem", *["DescribeFileSystems"] * 2]
 
 

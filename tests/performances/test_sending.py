@@ -133,7 +133,7 @@ def test_a_job_in_doubt_that_does_not_exist_fails_with_the_error_of_its_call() -
     aws = edge(CreateTrainingJob=THROTTLED, DescribeTrainingJob=MISSING)
     with pytest.raises(Trouble) as caught:
         run(DOUBTFUL, edge=aws)
-    assert caught.value.error == "ThrottlingException"
+    assert caught.value.error == "Throttling"
     assert caught.value.cause == "CreateTrainingJob train.job: Rate exceeded"
     assert "StopTrainingJob" not in aws.operations
 

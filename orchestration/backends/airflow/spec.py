@@ -186,6 +186,7 @@ def _parameter(parameter: ParameterSpec) -> Json:
         "type": parameter.type,
         "default": parameter.default,
         "description": parameter.description,
+        **({"uri": True} if parameter.uri else {}),
     }
 
 

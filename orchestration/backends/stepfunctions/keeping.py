@@ -13,6 +13,7 @@ from orchestration.backends.jsonata import enclosed, quote, render
 from orchestration.backends.stepfunctions.names import Facts, Scope, state, variable
 from orchestration.backends.stepfunctions.nesting import ATTEMPT, ERROR, Together, carried
 from orchestration.backends.stepfunctions.states import State, States
+from orchestration.backends.stepfunctions.wording import own_name
 from orchestration.execution import wording
 from orchestration.expressions import Json
 from orchestration.graph import (
@@ -118,7 +119,7 @@ def ending(step: Concluded, body: str, scope: Scope, states: States, following: 
 
     ``body`` is the variable with its results or its error.
     """
-    error, cause = f"$replace(${body}.Error, /^States[.]/, '')", f"'' & ${body}.Cause"
+    error, cause = own_name(f"${body}.Error"), f"'' & ${body}.Cause"
     well, badly = wording.ending(None), wording.ending((error, cause))
     badly["state"] = quote(badly["state"])
     outcome: dict[str, Json] = {

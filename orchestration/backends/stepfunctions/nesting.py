@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from orchestration.backends.jsonata import enclosed
 from orchestration.backends.stepfunctions.names import Scope, state, variable
 from orchestration.backends.stepfunctions.states import State, States
+from orchestration.backends.stepfunctions.wording import own_name
 from orchestration.execution import wording
 from orchestration.expressions import Json
 from orchestration.graph import Call, ForEach, Parallel
@@ -27,8 +29,7 @@ ATTEMPT: Final[dict[str, Json]] = {"attempt": "{% $attempt %}"}
 ENDED_WELL: Final[Json] = {**wording.ending(None), **ATTEMPT}
 """The end of a run that succeeded, for what is done after it."""
 ENDED_BADLY: Final[Json] = {
-    # Names that begin with "States." are the language's own, and the run fails without that.
-    **wording.ending(("{% $replace($states.errorOutput.Error, /^States[.]/, '') %}", _CAUSE)),
+    **wording.ending((enclosed(own_name("$states.errorOutput.Error")), _CAUSE)),
     **ATTEMPT,
 }
 """The end of a run that failed with the error that was caught."""

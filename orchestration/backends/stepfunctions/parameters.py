@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from orchestration.backends.jsonata import enclosed, field_value, quote
+from orchestration.backends.jsonata.locations import SCHEME
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
 from orchestration.execution import wording
 from orchestration.execution.wording import parts
@@ -84,6 +85,8 @@ def _declared(spec: ParameterSpec) -> Json:
     declared: dict[str, Json] = {"name": spec.name, "type": spec.type}
     if spec.default is not None:
         declared["default"] = field_value(spec.default)
+    if spec.uri:
+        declared["uri"] = True
     return declared
 
 
@@ -95,7 +98,9 @@ def _parameters() -> str:
     wrong = _text(wording.PARAMETER_TYPE, name="name", type="type")
     missing = _text(wording.PARAMETER_MISSING, name="name")
     judged = f"{_GIVEN} ? {wrong} : $exists(default) ? [] : {missing}"
-    return f"[$declared.($v := $lookup({_INPUT}, name); $type($v) = type ? [] : {judged})]"
+    no_uri = _text(wording.PARAMETER_NOT_URI, name="name", value="$v")
+    fits = f"uri and $substring($v, 0, {len(SCHEME)}) != {quote(SCHEME)} ? {no_uri} : []"
+    return f"[$declared.($v := $lookup({_INPUT}, name); $type($v) = type ? ({fits}) : {judged})]"
 
 
 def _unknown() -> str:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import cast
+from typing import Final, cast
 
 from orchestration.backends.jsonata import enclosed, quote
+from orchestration.backends.stepfunctions.wording import message, refusal_name
 from orchestration.execution import outputs, wording
 from orchestration.expressions import Json
 
 State = dict[str, Json]
+
+_WORDS: Final = f"[$states.input.Reason, {message('$states.input.Refused')}]"
+CAUSE: Final = f"$join($append($states.input.Cause, {_WORDS}), {quote(wording.BEFORE_REASON)})"
+"""The whole cause of the error in a state's input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +93,12 @@ class States:
     def failed(self) -> str:
         """Write the state that ends the run with the error in its input; they share it.
 
-        ``Reason`` is a list of what a job said of its failure. Names that begin with ``States.``
-        are the language's own, and one that timed out has no cause:
-        https://states-language.net/#error-names
+        ``Reason`` is a list of what a job said of its failure, ``Refused`` the cause that an error
+        of AWS had. Names that begin with ``States.`` are the language's own, and one that timed
+        out has no cause: https://states-language.net/#error-names
         """
-        error = "$replace($states.input.Error, /^States[.]/, '')"
-        words = "$append($states.input.Cause, $states.input.Reason)"
-        cause = f"$join({words}, {quote(wording.BEFORE_REASON)})"
-        state = fail(enclosed(error), enclosed(cause))
+        named = refusal_name("$states.input.Error", "$states.input.Refused")
+        state = fail(enclosed(named), enclosed(CAUSE))
         return self.last(f"{self.label}-Failed" if self.label else "Failed", state)
 
     def machine(self, start: str) -> dict[str, Json]:

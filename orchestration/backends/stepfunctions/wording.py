@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias, cast
 
-from orchestration.backends.jsonata import Names, render
+from orchestration.backends.jsonata import Names, quote, render
 from orchestration.execution import wording
+from orchestration.execution.refusals import REFUSALS, SDK_CLIENT, SILENT
 from orchestration.execution.wording import parts
 from orchestration.expressions import Apply, Function, apply, join
 from orchestration.graph import Operation
@@ -22,8 +23,42 @@ class Raw(NamedTuple):
     text: str
 
 
-MESSAGE: Final = Raw("$substringBefore($states.input.Cause, ' (Service:')")
-"""The message of the error in a state's input, without what Step Functions adds to it."""
+_ADDED: Final = " (Service:"
+
+
+def message(cause: str) -> str:
+    """Return JSONata of AWS's message in a cause, without what Step Functions adds to it."""
+    return f"$substringBefore({cause}, {quote(_ADDED)})"
+
+
+MESSAGE: Final = Raw(message("$states.input.Cause"))
+"""The message of the error in a state's input."""
+
+
+def own_name(error: str) -> str:
+    """Return JSONata of the name that a run has for an error; ``States.`` is the language's."""
+    return f"({_NAME.format(error)} ? {quote(wording.EXPRESSION_ERROR)} : $k)"
+
+
+_NAME: Final = "$k := $replace({}, /^States[.]/, ''); $k = 'QueryEvaluationError'"
+
+
+def refusal_name(error: str, cause: str) -> str:
+    """Return JSONata of the name in a run of an error of AWS, if there is a cause of AWS.
+
+    As :func:`orchestration.execution.refusals.error_name`: an error that the service's model does
+    not declare has the service's own name, ``S3.S3Exception``.
+    """
+    *known, last = REFUSALS
+    rows = "".join(
+        f"$contains($t, /{'|'.join(row.words)}/) ? {quote(row.error)} : " for row in known
+    )
+    silent = f"$b = {quote(SDK_CLIENT)} ? {quote(SILENT.error)} : $b"
+    named = f"$b in [$p[0], 'Amazon' & $p[0]] ? {rows}{quote(last.error)} : {silent}"
+    # The language's own names have no point once they are without `States.`.
+    parts_of_name = "$p := $split($k, '.'); $b := $replace($p[1], /Exception$/, '')"
+    refused = f"({parts_of_name}; $exists($t) and $exists($b) ? {named} : $k)"
+    return f"($t := {cause}; {_NAME.format(error)} ? {quote(wording.EXPRESSION_ERROR)} : {refused})"
 
 
 def place(operation: Operation) -> Words:

@@ -8,8 +8,11 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
+
+if TYPE_CHECKING:
+    from orchestration.errors import Problem
 
 ACCOUNT_ID = "123456789012"
 _IN_XML = ("query", "ec2", "rest-xml")
@@ -176,4 +179,18 @@ def violations(service: str, operation: str, request: JsonObject) -> list[str]:
     """Return what botocore's model of the service finds wrong with a request."""
     from orchestration.checks import requests
 
-    return [str(problem) for problem in requests.violations(service, operation, request)]
+    problems = requests.violations(service, operation, request)
+    return [_worded(problem, request) for problem in problems]
+
+
+def _worded(problem: Problem, request: JsonObject) -> str:
+    """Return a problem in AWS's form, which has the text that is wrong.
+
+    `1 validation error detected: Value 'x' at 'roleName' failed to satisfy constraint: Member must
+    have length …`: https://github.com/serverless/examples/issues/405
+    """
+    value = request.get(problem.field)
+    if not isinstance(value, str):
+        return str(problem)
+    place = f"{problem.field[0].lower()}{problem.field[1:]}"
+    return f"Value '{value}' at '{place}' failed to satisfy constraint: {problem.message}"

@@ -187,7 +187,7 @@ def test_what_would_be_done_otherwise_than_on_sagemaker_is_refused(aws: Embedded
     ("change", "code", "message"),
     [
         ({"TrainingJobName": "bad"}, "ResourceInUse", "already exists"),
-        ({"TrainingJobName": "a_b"}, "ValidationException", "TrainingJobName"),
+        ({"TrainingJobName": "a_b"}, "ValidationException", "Value 'a_b' at 'trainingJobName'"),
         ({"EnableManagedSpotTraining": True}, "ValidationException", "MaxWaitTimeInSeconds"),
         ({"Nonsense": 1}, "ValidationException", "Nonsense"),
     ],

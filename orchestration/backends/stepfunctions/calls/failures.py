@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from orchestration.backends.jsonata import enclosed, field_value, literal, quote
+from orchestration.backends.jsonata import enclosed, field_value, literal
 from orchestration.backends.stepfunctions.calls.outputs import defaults, given
 from orchestration.backends.stepfunctions.names import Scope, state
-from orchestration.backends.stepfunctions.states import Rule, State, States, choice
-from orchestration.backends.stepfunctions.wording import Raw, Words, worded
+from orchestration.backends.stepfunctions.states import CAUSE, Rule, State, States, choice
+from orchestration.backends.stepfunctions.wording import Raw, Words, message, worded
 from orchestration.execution import wording
 from orchestration.expressions import Json
 from orchestration.graph import ENDS_OF_JOBS, Call, Failure
@@ -16,7 +16,7 @@ from orchestration.refs import Expression
 
 _BODY: Final = ("Body",)
 _REMEDIED: Final = wording.REMEDIED.format(cause=wording.CALL_REFUSED, remedy="{remedy}")
-_MESSAGE: Final = Raw("$substringBefore($states.errorOutput.Cause, ' (Service:')")
+_MESSAGE: Final = Raw(message("$states.errorOutput.Cause"))
 
 
 def failed(step: Call, scope: Scope, states: States, following: str) -> str:
@@ -35,9 +35,8 @@ def failed(step: Call, scope: Scope, states: States, following: str) -> str:
 
 def renamed(step: Call, failure: Failure, scope: Scope, states: States) -> str:
     """Write the state that gives an error in its input the name and the remedy of ours."""
-    words = f"$append($states.input.Cause, $states.input.Reason), {quote(wording.BEFORE_REASON)}"
     remedy = cast("str | Expression[object]", failure.remedy)
-    cause = worded(wording.REMEDIED, scope, cause=Raw(f"$join({words})"), remedy=(remedy,))
+    cause = worded(wording.REMEDIED, scope, cause=Raw(CAUSE), remedy=(remedy,))
     output: Json = {"Error": field_value(failure.error), "Cause": enclosed(cause)}
     named: State = {"Type": "Pass", "Output": output}
     return states.add(state(step.name, "Failed"), named, states.failed())

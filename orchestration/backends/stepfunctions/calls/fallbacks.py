@@ -62,13 +62,15 @@ class Way:
         met = self._rounds.met("true", used=True)
         return Rule(condition, self.following, {**self._noted(words), **met})
 
-    def refusals(self, subject: Words, adopted: Rule, unfollowed: Rule) -> list[Rule]:
+    def refusals(
+        self, subject: Words, adopted: Rule, unfollowed: Rule, refusal: Json
+    ) -> list[Rule]:
         """Return which errors of the call are a lack of capacity, and where they lead.
 
         ``adopted`` leads on where the job exists after all, ``unfollowed`` where it can't be asked
-        for.
+        for; ``refusal`` is the error where nothing answers the question whether it exists.
         """
-        rules, look = [], self._look(subject, adopted, unfollowed)
+        rules, look = [], self._look(subject, adopted, unfollowed, refusal)
         for pattern in self._fallback.refusals:
             code = (pattern.code.removesuffix("Exception"),)
             words = worded(wording.REFUSED, self.scope, subject=subject, code=code, message=MESSAGE)
@@ -94,7 +96,7 @@ class Way:
             text = f"${held(self.step)} & {quote(wording.SEPARATOR)} & {text}"
         return {held(self.step): enclosed(text)}
 
-    def _look(self, subject: Words, adopted: Rule, unfollowed: Rule) -> str:
+    def _look(self, subject: Words, adopted: Rule, unfollowed: Rule, refusal: Json) -> str:
         """Write the question whether the job exists, started before or its response lost."""
         poll, absent = self._until.poll, self._until.absent
         looking = task(poll, self.scope, Retry(), unnamed=False)
@@ -104,6 +106,7 @@ class Way:
         rules += [Rule(recognition.matches(pattern, poll), self.following) for pattern in absent]
         tries = f"${self.search.looks} < {Retry().attempts - 1}"
         rules += [Rule(f"{tries} and {recognition.PASSES}", again), unfollowed]
+        rules.append(Rule("true", self.states.failed(), output=refusal))
         absence = choice(*rules, default=self.states.failed())
         judged = self.states.last(self._name("CheckAbsence"), absence)
         looking["Catch"] = [

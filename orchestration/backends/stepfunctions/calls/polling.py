@@ -46,11 +46,10 @@ class Polling:
 
     def refusal(self, root: str) -> Json:
         """Return the refusal of a call, whose error is at ``root``, as other drivers word it."""
-        message = f"$substringBefore({root}.Cause, ' (Service:')"
         return {
             "Error": enclosed(f"{root}.Error"),
             "Cause": enclosed(worded("{subject}", self.scope, subject=self._asked)),
-            "Reason": enclosed(f"[{message}]"),
+            "Refused": enclosed(f"'' & {root}.Cause"),
         }
 
     def write(self, helper: str = "Poll") -> str:
@@ -202,10 +201,11 @@ class Polling:
         if self._until.poll.name == self.step.operation.name:
             words = "{subject}"
         cause = worded(words, self.scope, operation=asked, subject=self.subject)
-        error, reason = enclosed("$states.input.Error"), MESSAGE.text
-        if self._until.stop is not None:
-            error, reason = wording.JOB_NOT_FOLLOWED, f"{reason} & {quote(wording.TOLD_TO_STOP)}"
-        return {"Error": error, "Cause": enclosed(cause), "Reason": enclosed(f"[{reason}]")}
+        if self._until.stop is None:
+            error, refused = enclosed("$states.input.Error"), enclosed("'' & $states.input.Cause")
+            return {"Error": error, "Cause": enclosed(cause), "Refused": refused}
+        reason = enclosed(f"[{MESSAGE.text} & {quote(wording.TOLD_TO_STOP)}]")
+        return {"Error": wording.JOB_NOT_FOLLOWED, "Cause": enclosed(cause), "Reason": reason}
 
     @property
     def unfollowed(self) -> Rule:

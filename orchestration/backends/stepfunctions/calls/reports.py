@@ -15,7 +15,7 @@ from orchestration.backends.stepfunctions.calls.outputs import at, checked_befor
 from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope, state, variable
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
-from orchestration.backends.stepfunctions.wording import MESSAGE, Raw, worded
+from orchestration.backends.stepfunctions.wording import MESSAGE, Raw, refusal_name, worded
 from orchestration.execution import wording
 from orchestration.execution.reading.reports import NOT_FINITE, RANGE, UNLISTED
 from orchestration.expressions import Json
@@ -100,7 +100,8 @@ class _Reading:
         absent = f"$contains({_REFUSED}, '{UNLISTED}')"
         yield self._rule(absent, wording.REPORT_MISSING, wording.ABSENT_REPORT)
         refused = worded(wording.UNREAD_REPORT, self.scope, message=MESSAGE)
-        output: Json = {"Error": "{% $states.input.Error %}", "problem": enclosed(refused)}
+        error = refusal_name("$states.input.Error", _REFUSED)
+        output: Json = {"Error": enclosed(error), "problem": enclosed(refused)}
         yield Rule("$exists($states.input.Error)", self._broken, output=output)
 
     def _rules(self, output: Output) -> Iterator[Rule]:

@@ -175,7 +175,9 @@ class _Sending:
                 outputs = given(recovery.outputs, step.name, self.scope)
                 rules.append(Rule(self._matches(recovery.error), self.following, outputs))
         if self.way is not None:
-            rules += self.way.refusals(self._poll.subject, self._adopted, self._poll.unfollowed)
+            refusal = self._poll.refusal("$states.input")
+            unfollowed = self._poll.unfollowed
+            rules += self.way.refusals(self._poll.subject, self._adopted, unfollowed, refusal)
         if self._counts:
             rules += self._again()
         if recognition.can_look(self.step):
