@@ -16,7 +16,7 @@ def said(*arguments: str) -> Result:
 
 def test_an_error_is_explained_as_markdown_where_there_is_no_terminal() -> None:
     shown = said("SageMaker.ThrottlingException")
-    text = markdown(explanations()["ThrottlingException"])
+    text = markdown(explanations()["Throttling"])
     assert (shown.exit_code, shown.stdout) == (0, text)
     assert "## What to do" in text
     assert "Read on: `docs/limits.md`." in text
