@@ -36,7 +36,7 @@ from orchestration.stages.hosting.states import NAME as COMPONENT_NAME
 from orchestration.stages.outputs import Outputs, output
 from orchestration.stages.registry import packages
 from orchestration.stages.stage import SAMPLE, Context, Fragment
-from orchestration.stages.values import Text, s3_problem
+from orchestration.stages.values import Count, Text, s3_problem
 
 __all__ = ["Deployment", "DeploymentOutputs", "DeploymentRequests", "SmokeTest"]
 
@@ -90,10 +90,9 @@ class Deployment(DeploymentFields):
         yield from code.problems(self)
         yield from code.combined(self)
         yield from combining.problems(self)
-        component = self.inference_component
-        bounds = (self.instance_count, None) if component is None else component.bounds
-        of: Literal["instances", "copies"] = "copies" if component else "instances"
-        for problem in self.update.problems(bounds[0], self.update_s, of, bounds[1]):
+        fewest, most = self._moved
+        of: Literal["instances", "copies"] = "copies" if self.inference_component else "instances"
+        for problem in self.update.problems(fewest, self.update_s, of, most):
             yield problem.within("update")
         if self.update.keep is not None and isinstance(self.endpoint_name, Expression):
             yield Problem(
@@ -107,6 +106,15 @@ class Deployment(DeploymentFields):
             yield from error.problems
         except ValueError as error:
             yield Problem("extra_request", str(error))
+
+    @property
+    def _moved(self) -> tuple[Count, Count]:
+        """The fewest and the most instances, or copies, that an update may meet."""
+        if self.inference_component is not None:
+            return self.inference_component.bounds
+        if self.autoscaling is not None:
+            return self.autoscaling.whole
+        return self.instance_count, self.instance_count
 
     def _askable(self) -> Deployment:
         """Return the stage without cases that could not be asked, which is told already."""
@@ -198,8 +206,9 @@ class Deployment(DeploymentFields):
     def _before(self, made: Made, states: States, watch: Watch | None) -> tuple[Step, ...]:
         """Return the steps before the endpoint is created or updated."""
         steps: list[Step] = list(() if watch is None else watch.usable())
-        moved = self.instance_count
-        steps += self.update.possible(f"{self.name}.parts", moved, self.update_s, _last(steps))
+        if self.autoscaling is None:
+            moved = self.instance_count
+            steps += self.update.possible(f"{self.name}.parts", moved, self.update_s, _last(steps))
         steps += made.found(_last(steps))
         if self.update.while_busy == "refuse":
             steps.append(states.busy(_last(steps)))

@@ -109,7 +109,7 @@ def _rolled_back(shop: Shop, name: str, component: dict[str, Any]) -> None:
         report = shop.deploy("bad", {**ROLLING, "baking_s": 600, "alarms": alarms}, **component)
     assert (report.state, report.error) == ("failed", "EndpointRolledBack")
     told = (
-        r"it serves (.+) instead of (.+): SageMaker gives no reason; "
+        r"stage deploy: it serves (.+) instead of (.+): SageMaker gives no reason; "
         r"alarms that went off: \[\2-5xx\]"
     )
     matched = re.fullmatch(told, str(report.cause))
@@ -286,6 +286,8 @@ def test_a_component_that_someone_else_updates_meanwhile_is_theirs(shop: Shop) -
     report = shop.deploy("two", {"trial": [meanwhile]}, **given)
     assert (report.state, report.error) == ("failed", "EndpointTaken")
     assert report.cause is not None
-    assert report.cause.startswith(f"inference component {name} serves {shop.name}-theirs, which ")
+    assert report.cause.startswith(
+        f"stage deploy: inference component {name} serves {shop.name}-theirs, which "
+    )
     assert ask(shop, name) == "one"
     delete(shop, name)

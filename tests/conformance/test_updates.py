@@ -227,8 +227,8 @@ def test_a_rollback_fails_the_run_and_names_the_alarm(shop: Shop) -> None:
     config = shop.client.list_endpoint_configs(NameContains=f"{shop.name}-deploy-")
     (made,) = (each["EndpointConfigName"] for each in config["EndpointConfigs"])
     assert report.cause == (
-        f"it serves {before} instead of {made}: SageMaker gives no reason; alarms that are on: "
-        f"[{made}-5xx]"
+        f"stage deploy: it serves {before} instead of {made}: SageMaker gives no reason; "
+        f"alarms that are on: [{made}-5xx]"
     )
     assert shop.ask() == "one"
     if shop.on != "direct":
@@ -277,8 +277,9 @@ def test_an_alarm_that_is_off_again_once_the_old_model_serves_is_named(shop: Sho
     report = shop.deploy("two", watched)
     dropping.join()
     assert (report.state, report.error) == ("failed", "EndpointRolledBack")
-    told = rf"it serves {before} instead of \S+: SageMaker gives no reason; alarms that went off: "
-    assert re.fullmatch(rf"{told}\[orders\]", str(report.cause)), report.cause
+    told = rf"stage deploy: it serves {before} instead of \S+: SageMaker gives no reason; "
+    off = rf"{told}alarms that went off: \[orders\]"
+    assert re.fullmatch(off, str(report.cause)), report.cause
 
 
 def test_what_would_be_refused_or_rolled_back_anyhow_changes_nothing(shop: Shop) -> None:
@@ -361,6 +362,28 @@ def test_the_name_of_the_variant_and_scaled_instances_are_kept(shop: Shop) -> No
     (variant,) = shop.describe()["ProductionVariants"]
     assert (variant["VariantName"], variant["CurrentInstanceCount"]) == ("AllTraffic", 7)
     scaling.deregister_scalable_target(**target)
+
+
+def test_a_fleet_that_the_load_has_left_too_small_does_not_change_over_in_parts(
+    shop: Shop,
+) -> None:
+    shop.serve("one")
+    shop.aws.client("application-autoscaling").register_scalable_target(
+        ServiceNamespace="sagemaker",
+        ResourceId=f"endpoint/{shop.name}/variant/main",
+        ScalableDimension="sagemaker:variant:DesiredInstanceCount",
+        MinCapacity=1,
+        MaxCapacity=9,
+    )
+    shop.client.update_endpoint_weights_and_capacities(
+        EndpointName=shop.name,
+        DesiredWeightsAndCapacities=[{"VariantName": "main", "DesiredInstanceCount": 1}],
+    )
+    report = shop.deploy("two", CANARY)
+    assert (report.state, report.error) == ("failed", "UpdateNotPossible")
+    told = "canary traffic, 1 at a time, needs at least 2 and at most 100 instances, got 1"
+    assert report.cause == told
+    assert (count(report, "UpdateEndpoint"), shop.ask()) == (0, "one")
 
 
 def test_old_models_are_deleted_but_for_what_is_needed(shop: Shop) -> None:
@@ -834,7 +857,8 @@ def test_an_endpoint_that_someone_else_updates_meanwhile_is_theirs(shop: Shop) -
     assert (report.state, report.error) == ("failed", "EndpointTaken")
     assert report.cause is not None
     assert report.cause.startswith(
-        f"endpoint {shop.name} serves {theirs}, which another deployment gave it meanwhile, "
+        f"stage deploy: endpoint {shop.name} serves {theirs}, which another deployment gave it "
+        "meanwhile, "
     )
     assert (shop.describe()["EndpointConfigName"], shop.ask()) == (theirs, "one")
     assert before != theirs

@@ -127,6 +127,43 @@ def test_one_instance_cannot_change_over_in_parts(traffic: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("scaled", "update", "field", "message"),
+    [
+        (
+            {"max_instances": 8},
+            {"percent": 50},
+            "traffic",
+            "canary needs at least 2 instances, since at most half of them move first; got "
+            "autoscaling.min_instances 1",
+        ),
+        (
+            {"min_instances": 2, "max_instances": 8},
+            {"instances": 2},
+            "instances",
+            "expected 1 to 50 % of the instances for canary, got 100 % of 2",
+        ),
+        (
+            {
+                "min_instances": 4,
+                "max_instances": 8,
+                "scheduled": {"night": {"cron": "0 22 * * *", "min_instances": 2}},
+            },
+            {"instances": 2},
+            "instances",
+            "expected 1 to 50 % of the instances for canary, got 100 % of 2",
+        ),
+        ({"min_instances": 2, "max_instances": 8}, {"instances": 1}, "", ""),
+    ],
+)
+def test_an_update_suits_all_numbers_of_instances_that_the_load_may_lead_to(
+    scaled: dict[str, Any], update: dict[str, Any], field: str, message: str
+) -> None:
+    autoscaling = {"invocations_per_minute": 60, **scaled}
+    found = problems(update={"traffic": "canary", **update}, autoscaling=autoscaling)
+    assert found == ({f"update.{field}": message} if field else {})
+
+
+@pytest.mark.parametrize(
     ("update", "possible"),
     [
         ({"traffic": "canary", "percent": 10}, {2, 100, 1000}),

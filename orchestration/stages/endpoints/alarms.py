@@ -187,7 +187,13 @@ class Watch:
     ) -> Choose:
         """Fail a run whose configuration does not serve."""
         cause = join(
-            *("it serves ", Result(settled, "config"), " instead of ", self.config, ": "),
+            *(
+                f"stage {self.stage}: it serves ",
+                Result(settled, "config"),
+                " instead of ",
+                self.config,
+                ": ",
+            ),
             *(Result(settled, "reason"), words, _names(alarms), "]"),
         )
         failed = Fail(name=f"{self.stage}.verified", error="EndpointRolledBack", cause=cause)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from orchestration.expressions import All, Compare, Result, Tree, join
+from orchestration.expressions import All, Compare, Function, Result, Tree, apply, join
 from orchestration.graph import (
     Adopt,
     Call,
@@ -22,7 +22,7 @@ from orchestration.refs import Expression
 from orchestration.stages.endpoints import variants
 from orchestration.stages.endpoints.alarms import BEGAN, Watch
 from orchestration.stages.endpoints.making import Made
-from orchestration.stages.endpoints.states import States
+from orchestration.stages.endpoints.states import States, in_parts
 from orchestration.stages.hosting.sending import sent
 from orchestration.stages.serving.model import EXISTS, QUOTA
 
@@ -112,6 +112,7 @@ class Applying:
             # Instances that autoscaling has added since serve on.
             request |= variants.retaining(self.made, Result(f"{stage.name}.scaled", "targets"))
             steps.append(scaled(self.made, f"{stage.name}.scaled", f"{stage.name}.serving"))
+            steps += self._fitting()
         if self.watch is not None:
             steps += self.watch.reset((f"{stage.name}.serving",))
             if self.watch.recovers:
@@ -125,6 +126,20 @@ class Applying:
         )
         before = Result(f"{stage.name}.look", "config")
         return *steps, *sent(States(self.made), update, before)
+
+    def _fitting(self) -> tuple[Require, ...]:
+        """Require that the instances which the load has left can change over in parts."""
+        stage = self.made.stage
+        if not in_parts(stage):
+            return ()
+        targets = Result(f"{stage.name}.scaled", "targets")
+        return stage.update.possible(
+            f"{stage.name}.fitting",
+            Result(f"{stage.name}.look", "instances"),
+            stage.update_s,
+            (f"{stage.name}.scaled",),
+            unless=Compare("eq", apply(Function.COUNT, targets), 0),
+        )
 
 
 def scaled(made: Made, name: str, *after: str) -> Call:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from orchestration.expressions import Function, Result, Tree, apply, join
-from orchestration.graph import Call, Operation, Output
+from orchestration.graph import Call, Failure, Operation, Output
 from orchestration.refs import Expression
 from orchestration.stages.unchanged import paged
 from orchestration.stages.values import Text
@@ -16,6 +16,8 @@ from orchestration.stages.values import Text
 _MOST_PAGES: Final = 100
 """Pages of a listing of a model's files, 500 on each: what is polled shares an execution's events
 with them."""
+# S3 answers Forbidden for an object that does not exist to whoever may not list the bucket.
+_UNUSABLE: Final = "nothing was changed; correct model_data, or let it be read"
 _NAMES: Final = frozenset(["ModelName", "EndpointConfigName", "Tags"])
 
 
@@ -29,6 +31,7 @@ def fingerprint(name: str, data: Text, *, is_archive: bool) -> tuple[Call, Resul
         name=name,
         operation=Operation("s3", "HeadObject", place),
         outputs={"etag": Output(("ETag",), kind="string")},
+        failure=Failure(error="ModelNotUsable", remedy=_UNUSABLE),
     )
     return call, Result(name, "etag")
 

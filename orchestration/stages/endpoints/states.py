@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from orchestration.expressions import Any, Compare, Result, Tree, join
+from orchestration.expressions import Any, Compare, Json, Result, Tree, join
 from orchestration.graph import (
     Call,
     ErrorPattern,
@@ -15,6 +15,7 @@ from orchestration.graph import (
     Require,
     Until,
 )
+from orchestration.stages.endpoints.fields import DeploymentFields
 from orchestration.stages.endpoints.making import VARIANT, Made
 
 _SETTLED: Final = frozenset(["InService", "Failed", "OutOfService", "UpdateRollbackFailed"])
@@ -31,9 +32,17 @@ _ARN: Final = {"arn": Output(("EndpointArn",), kind="string")}
 SERVED_VARIANT: Final = Output(
     ("ProductionVariants", 0, "VariantName"), kind="string", default=VARIANT
 )
+_INSTANCES: Final = Output(
+    ("ProductionVariants", 0, "DesiredInstanceCount"), kind="number", default=0
+)
 _PENDING: Final = Output(
     ("PendingDeploymentSummary", "EndpointConfigName"), kind="string", default=""
 )
+
+
+def in_parts(stage: DeploymentFields) -> bool:
+    """Return whether an update moves parts of the only variant, whose instances may be scaled."""
+    return stage.update.traffic != "all_at_once" and not stage.variants
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +84,13 @@ class States:
 
     def look(self, after: tuple[str, ...]) -> Call:
         """Wait until nothing changes the endpoint, and say what it serves."""
-        until = self.until()
-        nothing = dict(_NOTHING)
+        until, outputs = self.until(), dict(_STATE)
+        nothing: dict[str, Json] = dict(_NOTHING)
         if self.made.stage.update.while_busy == "wait":
-            until = replace(until, outputs={**until.outputs, "variant": SERVED_VARIANT})
-            nothing["variant"] = VARIANT
+            outputs["variant"], nothing["variant"] = SERVED_VARIANT, VARIANT
+        if in_parts(self.made.stage):
+            outputs["instances"], nothing["instances"] = _INSTANCES, 0
+        until = replace(until, outputs=outputs)
         return Call(
             name=f"{self.made.stage.name}.look",
             operation=self._described(),
@@ -122,7 +133,9 @@ class States:
             name=f"{stage}.verified",
             condition=Compare("eq", config, self.made.name),
             error="EndpointRolledBack",
-            cause=join("it serves ", config, " instead of ", self.made.name, ": ", reason),
+            cause=join(
+                f"stage {stage}: it serves ", config, " instead of ", self.made.name, ": ", reason
+            ),
             after=(f"{stage}.untaken",),
         )
 

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field
 
 from orchestration.errors import Problem
 from orchestration.expressions import All, Compare, Function, Tree, apply, join
+from orchestration.expressions import Any as Either
 from orchestration.graph import Require
 from orchestration.refs import Expression
 from orchestration.stages.endpoints.cases import Trial, as_trial
@@ -162,9 +163,18 @@ class EndpointUpdate(Model):
             )
 
     def possible(
-        self, step: str, moved: Count, timeout_s: int, after: tuple[str, ...]
+        self,
+        step: str,
+        moved: Count,
+        timeout_s: int,
+        after: tuple[str, ...],
+        *,
+        unless: Expression[bool] | None = None,
     ) -> tuple[Require, ...]:
-        """Require that a number of instances which only a run knows can change over in parts."""
+        """Require that a number of instances which only a run knows can change over in parts.
+
+        ``unless``: a condition under which they are not the ones that do.
+        """
         if self.traffic == "all_at_once" or not isinstance(moved, Expression):
             return ()
         bounds, part, words = [Compare("ge", moved, 2)], "in parts", "at least 2"
@@ -179,9 +189,10 @@ class EndpointUpdate(Model):
             bounds = [Compare("ge", moved, least), Compare("le", moved, most)]
             words = f"at least {least} and at most {most}"
         needed = f"{self.traffic} traffic, {part}, needs {words} instances, got "
+        fits = All(tuple(bounds))
         required = Require(
             name=step,
-            condition=All(tuple(bounds)),
+            condition=fits if unless is None else Either((unless, fits)),
             error="UpdateNotPossible",
             cause=join(needed, apply(Function.TEXT, moved)),
             after=after,
@@ -265,6 +276,6 @@ class EndpointUpdate(Model):
 
 def _word(of: str, *, scaled: bool) -> str:
     """Return the field with the number of what moves, the fewest of it where that changes."""
-    if of == "instances":
-        return "instance_count"
-    return "autoscaling.min_copies" if scaled else "copies"
+    if scaled:
+        return f"autoscaling.min_{of}"
+    return "instance_count" if of == "instances" else of

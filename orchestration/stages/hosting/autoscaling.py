@@ -96,10 +96,16 @@ class Autoscaling(Model):
         )
 
     @property
+    def whole(self) -> tuple[int, int]:
+        """The fewest and the most instances at any time."""
+        all_bounds = [self.bounds(each) for each in self.scheduled.values()]
+        fewest, most = zip((self.min_instances, self.max_instances), *all_bounds, strict=True)
+        return min(fewest), max(most)
+
+    @property
     def rests(self) -> bool:
         """True if there may be no instances, at least from some time on."""
-        bounds = (self.bounds(scheduled)[0] for scheduled in self.scheduled.values())
-        return 0 in (self.min_instances, *bounds)
+        return self.whole[0] == 0
 
     def resting(self) -> Iterator[str]:
         """Yield the fields that only an asynchronous endpoint has: it can do without instances."""

@@ -230,7 +230,14 @@ class Hosted:
             name=self._step("verified"),
             condition=Compare("eq", config, self.made.name),
             error="EndpointRolledBack",
-            cause=join("it serves ", config, " instead of ", self.made.name, ": ", reason),
+            cause=join(
+                f"stage {self.made.stage.name}: it serves ",
+                config,
+                " instead of ",
+                self.made.name,
+                ": ",
+                reason,
+            ),
             after=(self._step("untaken"),),
         )
 

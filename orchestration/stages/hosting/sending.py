@@ -73,7 +73,13 @@ def untaken(made: Made, noun: str, name: Text, after: tuple[str, ...]) -> Requir
         condition=Any((Compare("eq", config, made.name), Compare("eq", config, before))),
         error="EndpointTaken",
         cause=join(
-            *(f"{noun} ", name, " serves ", config, ", which another deployment gave it meanwhile"),
+            *(
+                f"stage {stage}: {noun} ",
+                name,
+                " serves ",
+                config,
+                ", which another deployment gave it meanwhile",
+            ),
             *(", instead of ", made.name, "; run again when the other has ended"),
         ),
         after=after,
