@@ -17,9 +17,10 @@ from orchestration.backends.stepfunctions.names import MAX_NAME
 from tests.backends import definitions
 
 PIPELINES = Path(__file__).parents[1] / "data" / "pipelines"
-MOST_STATES = {"digits": 84, "llm_fsx": 65}
+# Five of each deployment are for a change that someone else has begun.
+MOST_STATES = {"digits": 94, "llm_fsx": 65}
 # What a deployment tells a model's files by is one expression over each page of their listing.
-LONGEST = {"digits": (136, 910), "llm_fsx": (120, 300)}
+LONGEST = {"digits": (138, 910), "llm_fsx": (120, 300)}
 
 
 @pytest.fixture(scope="module", params=MOST_STATES)

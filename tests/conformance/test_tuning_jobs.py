@@ -203,6 +203,32 @@ def test_stages_take_the_best_job_as_they_take_a_training_job(aws: EmbeddedAws) 
     assert scored == [b"5\n10\n", b"10\n20\n"]
 
 
+def test_what_the_best_job_printed_has_a_page_about_it(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    search = tuned(ranges={"rate": {"categorical": [0.1]}})
+    judge = CheckpointEvaluation.model_validate(
+        {
+            "name": "judge",
+            "training_job": search.outputs.job_name,
+            "metric": "quality",
+            "direction": "max",
+            # Of 32 bits, as SageMaker keeps it, 0.6 is a little more.
+            "metrics": {"quality": {"path": "score", "maximum": 0.6}},
+            "report": {"image": IMAGE},
+        }
+    )
+    for report in everywhere(made("printed", search, judge), aws, airflow).values():
+        assert (report.state, report.cause) == ("succeeded", None)
+        outputs: Any = report.outputs
+        shown = outputs["judge"]
+        assert shown["outcome"] == "promoted"
+        assert shown["model"] == outputs["tune"]["model_artifacts"]
+        assert b"quality" in body(aws, shown["report"])
+        data = json.loads(body(aws, shown["report"].replace(".html", ".json")))
+        assert data["evaluations"][0]["metrics"]["quality"] == shown["best_metric"]
+
+
 def test_a_search_all_of_whose_jobs_fail_fails_the_run(
     aws: EmbeddedAws, airflow: LocalAirflow
 ) -> None:

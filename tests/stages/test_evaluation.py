@@ -577,6 +577,8 @@ def test_the_guide_s_pipeline_judges_the_training_and_its_model(tmp_path: Path) 
         "judge.passed_deploy",
         "deploy.apply",
         "deploy.changed",
+        "deploy.update_busy",
+        "deploy.update_unsent",
     }
 
 
@@ -634,6 +636,12 @@ def test_what_checkpoints_can_t_have_is_refused(fields: dict[str, Any], expected
             "train.job_name}",
         ),
         (OF_JOB, {"image": IMAGE}, "image: a training_job's own metrics decide, and no job is"),
+        (OF_JOB, {"report": {}}, "report.image: is needed: no job evaluates, whose container"),
+        (
+            OF_JOB,
+            {"report": {"image": IMAGE}, "champion": {"endpoint": "e"}},
+            "champion: a training_job's own metrics decide",
+        ),
         (OF_JOB, {"command": ["e"]}, "command: a training_job's own metrics decide, and no job"),
         (OF_JOB, {"checkpoint_prefix": "e"}, "checkpoint_prefix: a training_job's own metrics"),
     ],

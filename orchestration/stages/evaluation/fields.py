@@ -59,7 +59,7 @@ class EvaluationFields(Stage):
     ``train.outputs.model_artifacts``."""
     training_job: Text | None = None
     """Instead: name of a training job that has ended, ``train.outputs.job_name``; the metrics are
-    those that it has printed, and no job is started."""
+    those that it has printed, and no job evaluates."""
     tuning_job: Text | None = None
     """Instead: name of a tuning job that has ended, ``tune.outputs.tuning_job_name``; the models of
     its best training jobs are evaluated."""
@@ -187,7 +187,8 @@ class EvaluationFields(Stage):
     def place(self, name: str) -> tuple[Part, ...]:
         """Return the place of a metric in the report."""
         own = self.metrics.get(name)
-        if own is not None and own.path is not None:
+        # Of a training job, the path is the name of a metric there.
+        if own is not None and own.path is not None and self.subject != "training_job":
             return place(own.path)
         return ("metrics", name) if self.recorded is None else (name,)
 

@@ -30,7 +30,7 @@ _OF_CHECKPOINTS: Final = (
 )
 _OF_SEVERAL: Final = ("max_concurrency",)
 _OTHER_JOBS: Final = ("processing_job", "batch_transform")
-_OF_A_DECISION: Final = ("slices", "failures_allowed", "champion", "report")
+_OF_A_COMPARISON: Final = ("slices", "failures_allowed", "champion")
 _OF_A_RECORDED_DECISION: Final = ("vpc", "poll_interval_s", "extra_request")
 """The fields of jobs that the one has, too, that decides about recorded metrics."""
 _MODELS: Final = frozenset({"best_checkpoint", "model"})
@@ -92,7 +92,8 @@ def _fields(stage: EvaluationFields) -> Iterator[Problem]:
     if subject != "checkpoints":
         idle += [name for name in _OF_CHECKPOINTS if not (stage.several and name in _OF_SEVERAL)]
     if subject == "training_job":
-        idle += (*_OF_A_JOB, *_OF_A_DECISION)
+        used = _OF_A_RECORDED_DECISION if stage.decided_by_job else ()
+        idle += [name for name in (*_OF_A_JOB, *_OF_A_COMPARISON) if name not in used]
         reason = "a training_job's own metrics decide, and no job is started; remove it"
     elif subject == "checkpoints" and stage.recorded is not None:
         used = _OF_A_RECORDED_DECISION if stage.decided_by_job else ()
@@ -136,7 +137,8 @@ def _container(stage: EvaluationFields) -> Iterator[Problem]:
 def _decided(stage: EvaluationFields) -> Iterator[Problem]:
     """Yield what is wrong with the fields of a job that decides."""
     has_image = stage.report is not None and stage.report.image is not None
-    if stage.recorded is not None and stage.decided_by_job and not has_image:
+    printed = stage.subject == "training_job" and stage.report is not None
+    if (stage.recorded is not None or printed) and stage.decided_by_job and not has_image:
         needed = "is needed: no job evaluates, whose container could decide, too"
         yield Problem("report.image", needed)
     for name, group in stage.slices.items():

@@ -51,14 +51,15 @@ class CheckpointEvaluation(EvaluationFields):
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
         yield from rules.problems(self)
-        if self.subject == "training_job" or (self.recorded and not self.decided_by_job):
+        evaluates = self.subject != "training_job" and self.recorded is None
+        if not (evaluates or self.decided_by_job):
             return
         evaluating = Evaluating(self, context)
         predicting = evaluating.predicting()
         for problem in () if predicting is None else predicting.problems():
             yield problem.within("transform")
         try:
-            if self.recorded is None:
+            if evaluates:
                 evaluating.job().request()
             else:
                 self._decided(context)
@@ -89,7 +90,7 @@ class CheckpointEvaluation(EvaluationFields):
             case "model":
                 return self._of_model(context)
             case "training_job":
-                return self._of_training_job()
+                return self._of_training_job(context)
 
     def _of_several(self, context: Context) -> Fragment:
         if self.decided_by_job:
@@ -129,6 +130,11 @@ class CheckpointEvaluation(EvaluationFields):
         models: dict[str, Tree] = {"model": self.model}
         if self.subject == "model":
             steps += evaluating.steps(self.name)
+        elif self.subject == "training_job":
+            steps += [training_metrics.described(self), *training_metrics.recorded(self)]
+            uri = evaluating.report_uri
+            steps.append(training_metrics.report(self, uri, steps[-1].name))
+            models = {"model": training_metrics.model(self)}
         else:
             each = self._attempts(evaluating)
             if self.subject == "tuning_job":
@@ -161,7 +167,9 @@ class CheckpointEvaluation(EvaluationFields):
             after=(self._before,),
         )
 
-    def _of_training_job(self) -> Fragment:
+    def _of_training_job(self, context: Context) -> Fragment:
+        if self.decided_by_job:
+            return self._decided(context)
         required, values = training_metrics.recorded(self), training_metrics.values(self)
         choice = single(self, values, required[-1].name)
         outputs: dict[str, Tree] = {

@@ -60,6 +60,19 @@ def values(stage: EvaluationFields) -> dict[str, Tree]:
     }
 
 
+def report(stage: EvaluationFields, uri: Tree, after: str) -> Call:
+    """Return the step that writes the metrics where the job that decides reads a report."""
+    metrics = values(stage)
+    request: dict[str, Tree] = {
+        "Bucket": apply(Function.S3_BUCKET, uri),
+        "Key": apply(Function.S3_KEY, uri),
+        "Body": {"metrics": {name: metrics[column] for column, name in stage.measured().items()}},
+        "ContentType": "application/json",
+    }
+    put = Operation("s3", "PutObject", request)
+    return Call(name=f"{stage.name}.recorded", operation=put, after=(after,))
+
+
 def model(stage: EvaluationFields) -> Tree:
     """Return the S3 URI of the model that the training job has written."""
     return Result(_call(stage), "model")

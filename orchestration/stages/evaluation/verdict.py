@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast
@@ -100,7 +100,7 @@ class Deciding:
         outcome = Result(verdict, "outcome")
         passed = Compare("eq", outcome, _PROMOTED)
         best = Result(verdict, "best")
-        model: dict[str, Tree] = {"model": best if stage.several else stage.model}
+        model: dict[str, Tree] = {"model": best if stage.several else self.models["model"]}
         if stage.subject == "checkpoints":
             model = {"best_checkpoint": best}
         elif stage.subject == "tuning_job":
@@ -177,7 +177,7 @@ class Deciding:
             "direction": stage.direction,
             "failures_allowed": stage.failures_allowed or 0,
             "metrics": {
-                name: _rule(stage.place(name), stage.metrics.get(name))
+                name: _rule(stage.place(name), stage.metrics.get(name), stage.bound)
                 for name in stage.measured().values()
             },
             "slices": {
@@ -188,7 +188,7 @@ class Deciding:
         if stage.recorded is not None:
             rules["file"] = stage.recorded
         if stage.threshold is not None:
-            rules["threshold"] = stage.threshold.value
+            rules["threshold"] = stage.bound(stage.threshold.value)
         if champion is not None:
             source: tuple[str, Tree] = ("the endpoint ", champion.endpoint)
             if champion.inference_component is not None:
@@ -283,7 +283,9 @@ class Deciding:
             yield required
 
 
-def _rule(parts: Sequence[Part], bounds: Bounds | None) -> Tree:
+def _rule(
+    parts: Sequence[Part], bounds: Bounds | None, bound: Callable[[float], float] = float
+) -> Tree:
     path = [
         {"field": part.field, "value": part.value} if isinstance(part, First) else part
         for part in parts
@@ -292,5 +294,5 @@ def _rule(parts: Sequence[Part], bounds: Bounds | None) -> Tree:
     for name in ("minimum", "maximum"):
         value = getattr(bounds, name, None)
         if value is not None:
-            rule[name] = value
+            rule[name] = bound(value)
     return rule
