@@ -250,6 +250,7 @@ def test_what_training_recorded_selects_and_decides_without_a_job(
     for report in reports.values():
         every: Any = report.outputs
         page = every["judge"].pop("report").removeprefix(f"s3://{BUCKET}/")
+        assert every["judge"].pop("report_link").endswith(f"&prefix={page}")
         body = s3.get_object(Bucket=BUCKET, Key=page)["Body"].read()
         assert b"it wrote no metrics.json" in body
     shown = outputs(reports)

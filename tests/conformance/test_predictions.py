@@ -113,6 +113,7 @@ def shown(reports: Reports) -> dict[str, Any]:
     every: list[Any] = [dict(each.outputs or {})["judge"] for each in reports.values()]
     for each in every:
         each.pop("report", None)
+        each.pop("report_link", None)
     assert every[1:] == every[:1] * (len(every) - 1)
     return dict(every[0])
 

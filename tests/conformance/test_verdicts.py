@@ -149,7 +149,11 @@ def ended(reports: Any) -> Any:
     """Return what the runs show of the evaluation, equal but for the place of the page."""
     shown = [dict(report.outputs["judge"]) for report in reports.values()]
     for each in shown:
-        assert each.pop("report").endswith("/judge/verdict/report.html")
+        bucket, _, key = each.pop("report").removeprefix("s3://").partition("/")
+        assert key.endswith("/judge/verdict/report.html")
+        console, _, prefix = each.pop("report_link").partition("prefix=")
+        assert console.startswith(f"https://console.aws.amazon.com/s3/object/{bucket}?")
+        assert prefix == key
     assert shown[1:] == shown[:1] * (len(shown) - 1)
     return shown[0]
 

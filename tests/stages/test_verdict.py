@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,6 +50,21 @@ def test_a_job_decides_where_a_field_needs_it(fields: dict[str, Any]) -> None:
     assert isinstance(shown, dict)
     assert "results" not in shown
     assert ("champion" in shown) == ("champion" in fields)
+
+
+@pytest.mark.parametrize(
+    ("region", "console"),
+    [
+        (None, "console.aws.amazon.com/s3/object/bucket?"),
+        ("eu-west-1", "console.aws.amazon.com/s3/object/bucket?region=eu-west-1&"),
+        ("cn-north-1", "console.amazonaws.cn/s3/object/bucket?region=cn-north-1&"),
+    ],
+)
+def test_the_page_has_an_address_in_the_console(region: str | None, console: str) -> None:
+    judge = pipeline(OF_CHECKPOINTS, report={"image": IMAGE}).stages[-1]
+    link = judge.lower(replace(SAMPLE, region=region)).outputs["report_link"]
+    key = "0123456789ab/evaluate/verdict/report.html"
+    assert evaluate(link, env()) == f"https://{console}prefix={key}"
 
 
 def test_the_job_is_told_the_rule_and_the_list() -> None:

@@ -78,6 +78,8 @@ class CheckpointEvaluationOutputs:
     """The reason of the outcome, for people."""
     report: Ref[str] = output(exists=_decided, otherwise=_NO_JOB, shown=True)
     """S3 URI of the page about the decision; ``report.json`` lies beside it."""
+    report_link: Ref[str] = output(exists=_decided, otherwise=_NO_JOB, shown=True)
+    """Address of the page in S3's console."""
     report_data: Ref[str] = output(exists=_decided, otherwise=_NO_JOB)
     """S3 URI of the same as JSON, which a registered model can be given."""
     champion: Ref[str] = output(exists=_compared, otherwise=_NO_CHAMPION, shown=True)

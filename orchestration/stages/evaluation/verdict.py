@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast
 
+from orchestration.catalog.partitions import partition_of
 from orchestration.checks.places import place
 from orchestration.expressions import (
     Any,
@@ -31,6 +32,7 @@ from orchestration.graph import (
     Require,
     Step,
 )
+from orchestration.notices import CONSOLES
 from orchestration.refs import Expression
 from orchestration.stages.evaluation.comparing import Bounds, EvaluationReport
 from orchestration.stages.evaluation.fields import EvaluationFields
@@ -119,6 +121,7 @@ class Deciding:
                 "explanation": Result(verdict, "explanation"),
                 **figures,
                 "report": self._page,
+                "report_link": self._link,
                 "report_data": join(self._place(VERDICT), "/report.json"),
             },
             gate=self._gate(outcome, passed),
@@ -151,6 +154,16 @@ class Deciding:
     @property
     def _page(self) -> Expression[str]:
         return join(self._place(VERDICT), "/report.html")
+
+    @property
+    def _link(self) -> Expression[str]:
+        region = self.context.region
+        bucket, key = (apply(each, self._page) for each in (Function.S3_BUCKET, Function.S3_KEY))
+        named = "" if region is None else f"region={region}&"
+        return join(
+            *(f"https://{CONSOLES[partition_of(region)]}/s3/object/", bucket),
+            *(f"?{named}prefix=", apply(Function.URL_PATH, key)),
+        )
 
     def _place(self, *below: str) -> Expression[str]:
         return self.context.location(self.stage.name, *below)
