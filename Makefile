@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV
 unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow demo test test-fast test-thorough test-sdk test-airflow-versions test-python-versions test-installation test-faults laws check fmt render docs pictures constraints build clean
+.PHONY: FORCE help setup setup-mpi setup-chromium setup-tensorflow setup-cdk demo test test-fast test-thorough test-sdk test-airflow-versions test-python-versions test-installation test-faults laws check fmt render docs pictures constraints build clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 18
@@ -106,6 +106,11 @@ setup-chromium:  ## install Chromium, for the test that opens a plan's report (D
 
 setup-tensorflow:  ## make .venv-tensorflow, for tests that run TensorFlow's container (2 GB)
 	@tools/tensorflow_venv.sh
+
+setup-cdk: .venv/.installed  ## make .venv-cdk, for the test that takes templates into CDK (300 MB, needs node)
+	@$(BIN)/python -m venv .venv-cdk
+	@echo '*' > .venv-cdk/.gitignore
+	@.venv-cdk/bin/python -m pip install -q --disable-pip-version-check aws-cdk-lib==2.275.0
 
 constraints:  ## resolve every dependency afresh and pin it
 	@tools/constraints.sh

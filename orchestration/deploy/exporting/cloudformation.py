@@ -196,10 +196,14 @@ class _Writer:
                 arns = {name: self._arn(target[name]) for name in ("Arn", "RoleArn")}
                 return {**self._written(request), "Target": {**self._written(target), **arns}}
             case Rule():
-                # Of an object, CloudFormation would refuse a null; a pattern may also be its text.
-                # https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-event-patterns-null-values.html
                 targets = [self._target(each.request()) for each in resource.targets]
-                return {**self._written(rule_request(resource)), "Targets": targets}
+                request = rule_request(resource)
+                # Of an object, CloudFormation would refuse a null; a pattern may also be its text,
+                # which CDK's CfnInclude refuses.
+                # https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-event-patterns-null-values.html
+                if not _has_null(resource.pattern):
+                    request |= {"EventPattern": resource.pattern}
+                return {**self._written(request), "Targets": targets}
             case _:
                 assert_never(resource)
 
@@ -278,6 +282,12 @@ class _Writer:
                 return [self._written(each) for each in value]
             case _:
                 return value
+
+
+def _has_null(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_null, value.values()))
+    return any(map(_has_null, value)) if isinstance(value, list | tuple) else value is None
 
 
 def _literal(text: str) -> str:

@@ -66,6 +66,11 @@ def cloudformation(template: Mapping[str, Any], values: Mapping[str, str]) -> li
     ]
 
 
+def _pattern(written: Any) -> Any:
+    """The pattern of a rule; one with a null stands there as text."""
+    return json.loads(written) if isinstance(written, str) else written
+
+
 def _qualified(resources: Mapping[str, Any], machine_arn: str) -> dict[str, str]:
     """The ARNs of the alias and the version of the state machine, which is the first."""
     ends = {
@@ -119,7 +124,7 @@ def _from_cloudformation(kind: str, found: Mapping[str, Any], arn: Any, id: str)
         case "AWS::Events::Rule":
             return Rule(
                 name=found["Name"],
-                pattern=json.loads(found["EventPattern"]),
+                pattern=_pattern(found["EventPattern"]),
                 targets=tuple(map(_target, found["Targets"])),
                 state=found["State"],
             )
