@@ -45,7 +45,10 @@ TimeScale = Annotated[
     float, typer.Option(min=0.0001, max=1.0, help="Real seconds per second of AWS.")
 ]
 Keep = Annotated[
-    bool, typer.Option("--keep", help="Keep logs and S3 in .orchestration/ beside the pipeline.")
+    bool,
+    typer.Option(
+        "--keep", help="Keep logs and S3 in .orchestration/; on a terminal, the account too."
+    ),
 ]
 Page = Annotated[
     Path | None,

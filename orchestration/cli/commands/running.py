@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from orchestration.cli import run_file, values
+from orchestration.cli.commands.embedded.holding import has_terminal, hold
 from orchestration.cli.commands.embedded.leaving import Left
 from orchestration.cli.commands.rendering import Driver
 from orchestration.cli.naming import named
@@ -86,30 +87,37 @@ def run(
         note(f"{key} changed since it was locked; this run takes it as it is now")
     from orchestration.local.run import run as run_locally
     from orchestration.local.run.keeping import failed_folder
+    from orchestration.local.run.pipelines import account_of
 
     title = f"{loaded.name} on {driver.value}"
     stages = [stage.name for stage in loaded.every_stage]
     person = replies.person(loaded.lower(), alone=True)
-    with terminable(), following(title, stages, live=person is None) as shown:
-        report = run_locally(
-            loaded,
-            on=driver.value,
-            parameters=chosen,
-            uploads=files,
-            run_id=run_id,
-            on_progress=shown.change,
-            on_work=shown.work,
-            on_question=person,
-            on_end=left.writer(loaded, which.path, files),
-            time_scale=time_scale,
-            job_cache=job_cache,
-        )
-    if as_json:
-        document(report.to_json())
-    else:
-        console().print(table([report]))
-    if report.state == "failed":
+    open_after = left.keep and not as_json and job_cache is None and has_terminal()
+    with terminable(), ExitStack() as stack:
+        aws = stack.enter_context(account_of(loaded, time_scale)) if open_after else None
+        with following(title, stages, live=person is None) as shown:
+            report = run_locally(
+                loaded,
+                on=driver.value,
+                parameters=chosen,
+                uploads=files,
+                aws=aws,
+                run_id=run_id,
+                on_progress=shown.change,
+                on_work=shown.work,
+                on_question=person,
+                on_end=left.writer(loaded, which.path, files),
+                time_scale=time_scale,
+                job_cache=job_cache,
+            )
+        if as_json:
+            document(report.to_json())
+        else:
+            console().print(table([report]))
         tell_failure(report, None if left.keep else failed_folder(which.path, loaded.name))
+        if aws is not None:
+            hold(aws)
+    if report.state == "failed":
         raise typer.Exit(FAILED)
 
 

@@ -71,7 +71,7 @@ def run(
     passed = deploy_parameters.read(workflow.parameters, dict(parameters or {}))
     check_toolkits(pipeline, workflow, {**_declared(workflow), **passed})
     with contextlib.ExitStack() as stack:
-        account = aws or stack.enter_context(_account(pipeline, time_scale, job_cache))
+        account = aws or stack.enter_context(account_of(pipeline, time_scale, job_cache))
         wrong = mismatch(
             pipeline.name, pipeline.region, place="the embedded AWS", other=account.region
         )
@@ -188,7 +188,8 @@ class _Attempt:
             raise
 
 
-def _account(pipeline: Pipeline, time_scale: float, job_cache: Path | None) -> EmbeddedAws:
+def account_of(pipeline: Pipeline, time_scale: float, job_cache: Path | None = None) -> EmbeddedAws:
+    """Return a new account in a pipeline's region."""
     region = pipeline.region or DEFAULT_REGION
     return EmbeddedAws(region=region, time_scale=time_scale, job_cache=job_cache)
 
