@@ -48,7 +48,6 @@ def test_the_planning_notebook_pins_a_plan(tmp_path: Path) -> None:
     assert "'zero_stage': 2" in told
 
 
-@pytest.mark.thorough
 @pytest.mark.toolkit
 def test_the_direct_notebook_trains_and_deploys(tmp_path: Path) -> None:
     told = executed("direct", tmp_path)

@@ -223,11 +223,25 @@ def others() -> float:
 
 
 @pytest.mark.toolkit
+@pytest.mark.slow
+def test_the_first_template_trains_evaluates_and_deploys_as_it_is(tmp_path: Path) -> None:
+    performed_as_it_is(next(iter(TEMPLATES)), tmp_path)
+
+
+@pytest.mark.toolkit
 @pytest.mark.thorough
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_a_template_trains_evaluates_and_deploys_as_it_is(
+def test_a_template_is_done_in_the_time_that_is_promised(
     template: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
+    busy = others()
+    seconds = performed_as_it_is(template, tmp_path)
+    record_property("seconds", round(seconds, 1))
+    assert seconds < PROMISED_S * max(busy, others())
+
+
+def performed_as_it_is(template: str, tmp_path: Path) -> float:
+    """Begin a pipeline and run it; return how long that took."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path}
 
@@ -239,13 +253,12 @@ def test_a_template_trains_evaluates_and_deploys_as_it_is(
         return done.stdout
 
     perform(tmp_path, "orchestrate", "init", "mine", "--template", template)
-    before, busy = time.monotonic(), others()
+    before = time.monotonic()
     report = json.loads(perform(tmp_path / "mine", "orchestrate", "run", "--json"))
     seconds = time.monotonic() - before
-    record_property("seconds", round(seconds, 1))
-    assert seconds < PROMISED_S * max(busy, others())
     assert {stage["state"] for stage in report["stages"]} == {"succeeded"}
     assert report["outputs"]["deploy"]["answer"]
+    return seconds
 
 
 def test_a_missing_toolkit_is_told_before_anything_starts(
