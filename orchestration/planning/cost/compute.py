@@ -264,8 +264,12 @@ def _unpacking_time(c: Configuration, s: Sizes, r: Rates) -> float:
 def _expert_time(
     c: Configuration, s: Sizes, tokens: float, r: Rates, k: Coefficients
 ) -> tuple[float, float]:
-    """Predict the routed experts of an average layer, as grouped products."""
-    rows = tokens * s.routed * padding(c, s)
+    """Predict the routed experts of an average layer, as grouped products.
+
+    Tensor parallelism divides either their tokens, of which each rank dispatches its own, or their
+    matrices (Megatron's ``expert_tensor_parallel_size``): for each device that is as much work.
+    """
+    rows = tokens * s.routed / c.tensor * padding(c, s)
     up = (2 if s.gated else 1) * s.expert_ffn
     f1, b1 = product_time(rows, s.hidden, up, r)
     f2, b2 = product_time(rows, s.expert_ffn, s.hidden, r)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestration.planning.cost.coefficients import Coefficients
 from orchestration.planning.cost.collectives import Links, exposed_time, gather, latency, reduce
 from orchestration.planning.cost.model_states import (
+    has_master_weights,
     local_experts,
     local_parameters,
     owned_parameters,
@@ -14,16 +15,21 @@ from orchestration.planning.cost.rates import Rates
 from orchestration.planning.model.configuration import Configuration, Machine
 from orchestration.planning.model.layer_sizes import Sizes
 
-_UPDATES_PER_VCPU = 47e6
-"""Parameters per second that one virtual processor updates with DeepSpeed's Adam: 10^9 in 0.22 s on
-96 of them (https://arxiv.org/abs/2101.06840, table 4)."""
+_HOST_BYTES_PER_VCPU = 1.3e9
+"""Bytes per second of host memory that the optimizer reaches with each virtual processor: Adam
+moves 28 for each of 10^9 parameters in 0.22 s on 96 of them (https://arxiv.org/abs/2101.06840,
+table 4)."""
 
-_UPDATES_PER_THREAD = 278e6
-"""Parameters per second that one thread updates if others leave it the memory: 536.9 million in
-1.93 s beside eight H100 (https://github.com/ISEEKYAN/Megatron-LM/issues/188)."""
+_HOST_BYTES_PER_THREAD = 13.3e9
+"""The same of one thread if others leave it the memory: 536.9 million parameters, each in 12 passes
+over 4 bytes, in 1.93 s beside eight H100 (https://github.com/ISEEKYAN/Megatron-LM/issues/188)."""
 
 _VCPUS_PER_DEVICE = 12
 """Virtual processors per device where nobody says how many: those of a p4d."""
+
+_SCALING = 8
+"""Bytes by which DeepSpeed reads and writes a gradient in fp32 to scale and clip it, on the host
+(``unscale_and_clip_grads`` in ``stage3.py`` and ``stage_1_and_2.py``)."""
 
 
 _Group = tuple[float, int, int]
@@ -49,7 +55,8 @@ def optimizer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> flo
     A host receives gradients after every micro-batch, and sends weights back after the update. If
     it also holds the weights, both passes of every micro-batch fetch them. DeepSpeed sums gradients
     on the device, so that all but the first micro-batch fetch the sum, and sends it in fp32 at last
-    (``async_accumulate_grad_in_cpu_via_gpu`` in ``stage_1_and_2.py``).
+    (``async_accumulate_grad_in_cpu_via_gpu`` in ``stage_1_and_2.py``, ``partition_grads`` in
+    ``stage3.py``).
     """
     parameters = owned_parameters(c, s)
     if c.offload == "none":
@@ -60,17 +67,32 @@ def optimizer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> flo
         copies += (c.micro_batches - 1) * gradient + (0 if c.micro_batches == 1 else 4)
     if c.offload == "all":
         copies += 2 * c.micro_batches * c.element_bytes
-    return parameters * (1 / host_updates(c.machine) + copies / r.host)
+    return parameters * (host_bytes(c) / host_rate(c.machine) + copies / r.host)
 
 
-def host_updates(machine: Machine) -> float:
-    """Return the parameters per second that a host updates for each of its devices."""
+def host_bytes(c: Configuration) -> float:
+    """Return the bytes of its memory that a host moves to update one parameter.
+
+    It reads gradient and states, and writes the states: the weight is one of them, in fp32 in mixed
+    precision, and then another pass makes it 16 bits wide.
+    """
+    each = parameter_bytes(c)
+    master = has_master_weights(c)
+    states = each.optimizer + (0 if master else each.weight)
+    moved = (4 if master else each.gradient) + 2 * states
+    if c.deepspeed:
+        moved += _SCALING
+    return moved + (4 + each.weight if master else 0)
+
+
+def host_rate(machine: Machine) -> float:
+    """Return the bytes per second of its memory that a host moves for each of its devices."""
     sharing = min(machine.devices, machine.devices_per_node)
     vcpus = machine.vcpus or _VCPUS_PER_DEVICE * machine.devices_per_node
-    shared = vcpus * _UPDATES_PER_VCPU / sharing
+    shared = vcpus * _HOST_BYTES_PER_VCPU / sharing
     if machine.host_threads is None:
         return shared
-    return min(shared, machine.host_threads * _UPDATES_PER_THREAD)
+    return min(shared, machine.host_threads * _HOST_BYTES_PER_THREAD)
 
 
 def accumulation_time(c: Configuration, s: Sizes, r: Rates) -> float:

@@ -64,6 +64,11 @@ def _parameter_bytes(
     return ParameterBytes(usual.weight, gradient_bytes or usual.gradient, states)
 
 
+def has_master_weights(c: Configuration) -> bool:
+    """Return whether the optimizer keeps the weights in fp32, beside those in fewer bits."""
+    return c.precision not in ("fp32", "bf16_true", "bf16_sr")
+
+
 def stored_gradient_bytes(c: Configuration) -> int:
     """Return the bytes of a gradient between two micro-batches.
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from orchestration.catalog import Instance, Price, accelerators
-from orchestration.planning.cost.data_parallel import host_updates
+from orchestration.planning.cost.data_parallel import host_rate
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.search.amounts import duration, money
 from orchestration.planning.search.answers.besides import besides
@@ -160,7 +160,7 @@ def _host_threads(c: Configuration, choice: StrategyChoice) -> Iterator[str]:
     started = choice.strategy is not None and choice.strategy.kind == "torch_distributed"
     if c.offload == "none" or not started or machine.devices_per_node == 1 or not machine.vcpus:
         return
-    usual = host_updates(machine) / host_updates(replace(machine, host_threads=1))
+    usual = host_rate(machine) / host_rate(replace(machine, host_threads=1))
     if usual > 1:
         yield (
             f"set OMP_NUM_THREADS={machine.vcpus // machine.devices_per_node} in the environment: "

@@ -11,11 +11,12 @@ import pytest
 from orchestration.planning.cost.coefficients import fitted
 from orchestration.planning.cost.collectives import cluster_links, gather
 from orchestration.planning.cost.compute import attention_time, launch_times, padding
+from orchestration.planning.cost.data_parallel import host_bytes, host_rate
 from orchestration.planning.cost.devices import device
 from orchestration.planning.cost.model_parallel import expert_time
 from orchestration.planning.cost.prediction import predict
 from orchestration.planning.cost.rates import rates
-from orchestration.planning.model.configuration import Configuration
+from orchestration.planning.model.configuration import Configuration, Precision
 from orchestration.planning.model.layer_sizes import sizes
 from orchestration.planning.model.recipes import engine_settings, recipe
 from tests.planning.settings import LLAMA, machine, setting
@@ -163,14 +164,25 @@ def test_offloading_sends_sums_of_gradients_back_and_forth() -> None:
     c = setting(zero=2, offload="optimizer", deepspeed=True)
     plain = predict(replace(c, deepspeed=False)).time.optimizer
     copies = LLAMA.parameters / 8 * (7 * 2 + 4) / rates(c, device("a100-80"), fitted()).host
-    assert predict(c).time.optimizer - plain == pytest.approx(copies)
+    scaling = LLAMA.parameters / 8 * 8 / host_rate(c.machine)
+    assert predict(c).time.optimizer - plain == pytest.approx(copies + scaling)
+
+
+@pytest.mark.parametrize(
+    ("precision", "moved"), [("bf16", 28 + 6), ("fp32", 28), ("bf16_true", 14)]
+)
+def test_a_host_moves_the_bytes_of_the_states_that_it_updates(
+    precision: Precision, moved: int
+) -> None:
+    """Adam reads weight, gradient and two moments, and writes all but the gradient."""
+    assert host_bytes(setting(precision=precision, offload="optimizer")) == moved
 
 
 def test_one_thread_updates_less_than_a_share_of_the_processors() -> None:
     c = setting(zero=2, offload="optimizer", machine=machine(vcpus=96))
     one = replace(c, machine=replace(c.machine, host_threads=1))
     longer = predict(one).time.optimizer - predict(c).time.optimizer
-    assert longer == pytest.approx(LLAMA.parameters / 8 * (1 / 278e6 - 8 / (96 * 47e6)))
+    assert longer == pytest.approx(LLAMA.parameters / 8 * 34 * (1 / 13.3e9 - 8 / (96 * 1.3e9)))
     many = replace(c, machine=replace(c.machine, host_threads=96))
     assert predict(many) == predict(c)
 
