@@ -112,16 +112,20 @@ class Cluster:
 
     def _ways_of(self, batch: int, samples: int, degrees: Degrees) -> list[Way]:
         key = (self._accelerator, self.instance.interconnect_gb_per_s, batch, samples, degrees)
-        if key not in self._ways:
-            steps = self.task.steps(batch)
-            self._ways[key] = sorted(
-                (steps * (samples // micro) * seconds, micro, kind)
-                for micro in micro_batches(samples)
-                for kind, seconds in zip(
-                    self.recomputes, self._computing(micro, degrees), strict=True
-                )
-            )
-        return self._ways[key]
+        ways = self._ways.get(key)
+        if ways is None:
+            steps, bounds = self.task.steps(batch), self._bounds.setdefault(key[:2] + key[4:], {})
+            ways = self._ways[key] = []
+            for micro in micro_batches(samples):
+                if micro not in bounds:
+                    bounds[micro] = self._computing(micro, degrees)
+                repeated = steps * (samples // micro)
+                ways += [
+                    (repeated * seconds, micro, kind)
+                    for kind, seconds in zip(self.recomputes, bounds[micro], strict=True)
+                ]
+            ways.sort()
+        return ways
 
     def best(
         self, works: Iterable[Work], longest_s: float = float("inf")
@@ -229,30 +233,27 @@ class Cluster:
         if not self._host_holds(layout, work, offload):
             return Limit(0, None)
 
+        needs, (place, replicas) = self._needs, self._place(layout)
+        samples = work.batch // replicas
+        # Beyond what a pipeline has in flight, more micro-batches need no more memory.
+        flying = max(2, 2 * layout.pipeline)
+
         def need(micro: int, recompute: Recompute = work.recompute) -> float:
-            return self._need(layout, work.batch, micro, recompute, offload)
+            key = (place, micro, min(samples // micro, flying), recompute, offload)
+            known = needs.get(key)
+            if known is None:
+                self._shared.considered += 1
+                c = self.configuration(layout, work.batch, micro, recompute, offload)
+                known = needs[key] = self._corrections.memory_need(c)
+            return known
 
         least: Recompute = "full" if "full" in self.recomputes else work.recompute
         smallest = need(1, least)
         if smallest > memory:
             return Limit(0, Miss(smallest, layout, work.batch, least, offload))
-        sizes = micro_batches(work.batch // self.replicas(layout))
+        sizes = micro_batches(samples)
         fits = bisect_right(sizes, memory, key=need)
         return Limit(sizes[fits - 1] if fits else 0, None)
-
-    def _need(
-        self, layout: Layout, batch: int, micro: int, recompute: Recompute, offload: Offload
-    ) -> float:
-        place, replicas = self._place(layout)
-        # Beyond what a pipeline has in flight, more micro-batches need no more memory.
-        accumulated = min(batch // (micro * replicas), max(2, 2 * layout.pipeline))
-        key = (place, micro, accumulated, recompute, offload)
-        if key not in self._needs:
-            self._shared.considered += 1
-            self._needs[key] = self._corrections.memory_need(
-                self.configuration(layout, batch, micro, recompute, offload)
-            )
-        return self._needs[key]
 
     @cache  # noqa: B019 - a cluster lives as long as one search
     def _place(self, layout: Layout) -> tuple[int, int]:
@@ -286,25 +287,21 @@ class Cluster:
 
     def _computing(self, micro: int, degrees: Degrees) -> tuple[float, ...]:
         """Return lower bounds on the seconds of a micro-batch, by the kind of recomputation."""
-        inside = self.instance.interconnect_gb_per_s
-        key = (self._accelerator, inside, micro, degrees)
-        if key not in self._bounds:
-            tensor, pipeline, context, expert = degrees
-            layout = Layout(
-                family="replicated", rank=0,
-                tensor=tensor, pipeline=pipeline, context=context, expert=expert,
-            )  # fmt: skip
-            devices = layout.replica * expert  # experts are spread over replicas
-            machine = Machine(
-                accelerator=self._accelerator, devices=devices, devices_per_node=devices,
-                device_memory_gib=0.0, interconnect_gb_per_s=inside,
-            )  # fmt: skip
-            c = configuration(
-                self.task, layout, machine,
-                batch=micro * expert, micro=micro, recompute="none", offload="none",
-            )  # fmt: skip
-            self._bounds[key] = self._corrections.least_seconds(c, self.recomputes)
-        return self._bounds[key]
+        tensor, pipeline, context, expert = degrees
+        layout = Layout(
+            family="replicated", rank=0,
+            tensor=tensor, pipeline=pipeline, context=context, expert=expert,
+        )  # fmt: skip
+        devices = layout.replica * expert  # experts are spread over replicas
+        machine = Machine(
+            accelerator=self._accelerator, devices=devices, devices_per_node=devices,
+            device_memory_gib=0.0, interconnect_gb_per_s=self.instance.interconnect_gb_per_s,
+        )  # fmt: skip
+        c = configuration(
+            self.task, layout, machine,
+            batch=micro * expert, micro=micro, recompute="none", offload="none",
+        )  # fmt: skip
+        return self._corrections.least_seconds(c, self.recomputes)
 
 
 _OFFLOADS: Final = ("none", "optimizer", "all")

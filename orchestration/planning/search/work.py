@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 Degrees = tuple[int, int, int, int]
 """Degrees of tensor, pipeline, context and expert parallelism."""
-Bounds = dict[tuple[object, ...], tuple[float, ...]]
-"""Least seconds of one micro-batch for each kind of recomputation, by what they depend on."""
+Bounds = dict[tuple[object, ...], dict[int, tuple[float, ...]]]
+"""Least seconds of one micro-batch for each kind of recomputation, by its samples, and before by
+what else they depend on."""
 
 
 Way = tuple[float, int, Recompute]
