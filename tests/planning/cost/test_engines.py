@@ -10,7 +10,7 @@ import pytest
 
 from orchestration.planning.cost.coefficients import fitted
 from orchestration.planning.cost.collectives import cluster_links, gather
-from orchestration.planning.cost.compute import attention_time, launch_times, padding
+from orchestration.planning.cost.compute import attention_time, launch_times, layer_time, padding
 from orchestration.planning.cost.data_parallel import host_bytes, host_rate
 from orchestration.planning.cost.devices import device
 from orchestration.planning.cost.model_parallel import expert_time
@@ -158,6 +158,18 @@ def test_consecutive_experts_that_no_device_holds_together_are_on_neighbours() -
     nodes = 1 + (6 - 2) / 64
     sent = 2 * 4096 * 4096 * nodes / 2 / (links.node / 8)
     assert seconds == pytest.approx(4 * (sent + links.node_latency + links.hop))
+
+
+def test_tensor_parallelism_divides_the_work_of_experts() -> None:
+    """Eight devices do the same work of experts, as two replicas of four or as eight of one."""
+    mixture = replace(LLAMA, experts=8, active_experts=2)
+    k, each = replace(fitted(), expert_layer_ms=0.0, tail_waves=0.0, matmul_traffic=0.0), []
+    for tensor in (1, 4):
+        c = setting(mixture, expert=2, tensor=tensor, micro_batch=tensor, recompute="none")
+        s, r = sizes(mixture, c.sequence), rates(c, device("a100-80"), k)
+        dense = layer_time(c, sizes(replace(LLAMA, ffn=1), c.sequence), r, k).matmul_forward
+        each.append(layer_time(c, s, r, k).matmul_forward - dense)
+    assert each[1] == pytest.approx(each[0], rel=0.01)
 
 
 def test_offloading_sends_sums_of_gradients_back_and_forth() -> None:
