@@ -45,6 +45,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "tests/data/planner/benchmarks.csv"
 UNSEEN = ROOT / "tests/data/planner/unseen.csv"
 BLIND = ROOT / "tests/data/planner/blind.csv"
+MEASURED = ROOT / "tests/data/planner/measured.csv"
 TABLE = ROOT / "orchestration/planning/cost/coefficients.csv"
 
 NOISE = 0.08
@@ -278,7 +279,7 @@ def _means_need(sample: Sample) -> bool:
 @cache
 def _kept_apart() -> frozenset[str]:
     names = set()
-    for path in (UNSEEN, BLIND):
+    for path in (UNSEEN, BLIND, MEASURED):
         with path.open(newline="", encoding="utf-8") as file:
             names |= {row["source_id"] for row in csv.DictReader(file)}
     return frozenset(names)

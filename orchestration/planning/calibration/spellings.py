@@ -45,7 +45,7 @@ _PRECISIONS: Mapping[str, str] = {
     "float16": "fp16", "half": "fp16", "16": "fp16", "16mixed": "fp16", "fp16mixed": "fp16",
     "ampfp16": "fp16", "mixedfp16": "fp16", "fp16amp": "fp16", "float32": "fp32", "32": "fp32",
     "32true": "fp32", "single": "fp32", "tf32": "fp32",
-    "nf4": "bf16_true", "int4": "bf16_true", "int8": "bf16_true",
+    "nf4": "bf16_true", "nf4double": "bf16_true", "int4": "bf16_true", "int8": "bf16_true",
     "fp8rowwise": "fp8_rowwise", "fp8mx": "mxfp8", "fp4": "nvfp4", "mxfp4": "nvfp4",
 }  # fmt: skip
 
@@ -138,9 +138,10 @@ def precision(cell: str) -> str:
 def frozen_bits(cell: str) -> float:
     """Return the bits per frozen weight that a cell means; 0: it says nothing of frozen weights.
 
-    Every 64 or 128 weights share a scale of 32 or 16 bits.
+    Every 64 or 128 weights share a scale of 32 or 16 bits; ``nf4_double`` keeps it in 8 bits, and
+    another of 32 bits for 256 of those.
     """
-    return {"nf4": 4.5, "int4": 4.25, "int8": 8.25}.get(plain(cell), 0.0)
+    return {"nf4": 4.5, "nf4double": 4.127, "int4": 4.25, "int8": 8.25}.get(plain(cell), 0.0)
 
 
 def optimizer(cell: str) -> Optimizer:

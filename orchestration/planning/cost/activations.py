@@ -33,7 +33,7 @@ def _kept(c: Configuration, s: Sizes, everything: float) -> float:
     split = c.tensor if c.sequence_parallel else 1
     match c.recompute:
         case "full":
-            return c.element_bytes * s.hidden / split
+            return c.residual_bytes * s.hidden / split
         case "attention":
             return everything - _scores(c, s)
         case "operators":
@@ -47,14 +47,37 @@ def _kept(c: Configuration, s: Sizes, everything: float) -> float:
 def _outside(c: Configuration, s: Sizes) -> float:
     """Inputs of norms and of the products after them, which tensor parallelism does not split."""
     parts = s.attentions + 1
-    inputs = parts * (c.element_bytes + _operand(c)) * s.hidden
-    masks = parts * s.hidden if c.dropout != "none" else 0
-    # Norms written as single operators keep intermediate results (LitGPT's Llama 2: 6 of the
-    # 43 bytes per column and token of a layer).
-    single = c.kernels == "eager" and s.rotary and not c.fused_norms
-    eager = 3 * parts * s.hidden if single else 0
+    masks = parts if c.dropout != "none" else 0
+    columns = parts * _norm(c, s) + _operands(c, s) + masks
     routed = _operand(c) * s.routed * s.hidden * s.sparse
-    return (inputs + masks + eager) / (c.tensor if c.sequence_parallel else 1) + routed
+    return columns * s.hidden / (c.tensor if c.sequence_parallel else 1) + routed
+
+
+def _norm(c: Configuration, s: Sizes) -> int:
+    """Return the bytes per column that a norm keeps.
+
+    One kernel keeps its input. RMS norms written as single operators compute in fp32, and keep the
+    input and, unless its weight is frozen, what is multiplied with the weight.
+    """
+    if c.kernels != "eager" or not s.rotary or c.fused_norms:
+        return c.residual_bytes
+    return 4 + (c.residual_bytes if c.trainable is None else 0)
+
+
+def _operands(c: Configuration, s: Sizes) -> float:
+    """Return the bytes per column of the inputs of the products after the norms.
+
+    Products with the same input share it, unless each casts it for itself under autocast. One
+    whose weight is frozen, without an adapter, keeps none.
+    """
+    wide = c.residual_bytes > c.element_bytes
+    attention = s.attentions * (3 if wide else 1)
+    network = 2 if wide and s.gated else 1
+    return _operand(c) * (attention + (network if _trains_networks(c) else 0))
+
+
+def _trains_networks(c: Configuration) -> bool:
+    return c.trainable is None or c.adapter_targets == "all"
 
 
 def _inside(c: Configuration, s: Sizes) -> float:
@@ -63,7 +86,8 @@ def _inside(c: Configuration, s: Sizes) -> float:
     results = (2 if s.gated else 1) * c.element_bytes
     if s.gated and c.kernels == "eager":
         results += c.element_bytes
-    wide = (results + _operand(c)) * (s.ffn + s.routed * s.expert_ffn * s.sparse)
+    operand = _operand(c) if _trains_networks(c) else 0
+    wide = (results + operand) * (s.ffn + s.routed * s.expert_ffn * s.sparse)
     return (attention + wide) / c.tensor
 
 
@@ -78,5 +102,9 @@ def _scores(c: Configuration, s: Sizes) -> float:
     """Attention scores after softmax and after dropout, and the mask of dropout."""
     if c.attention != "unfused":
         return 4 * s.heads * s.attentions / c.tensor
-    each = 5 if c.dropout == "all" else 2
-    return each * s.heads * s.attentions * c.sequence / c.context / c.tensor
+    # Models like Llama ask for a softmax in fp32, as autocast does for all.
+    wide = c.wide_softmax and (s.rotary or c.autocast)
+    softmax = 4 + c.element_bytes if wide else c.element_bytes
+    # Dropout keeps its mask, and its result beside that of the softmax.
+    dropped = 0 if c.dropout != "all" else 1 if wide else 1 + c.element_bytes
+    return (softmax + dropped) * s.heads * s.attentions * c.sequence / c.context / c.tensor

@@ -60,7 +60,9 @@ def gathered_bytes(c: Configuration, s: Sizes) -> float:
     largest = layer
     if c.separate_ends:
         largest, ends = max(layer, ends if s.tied else ends / 2), 0.0
-    held = element * (layer + largest + ends)
+    # Packed matrices are gathered as they are stored (bitsandbytes' ``quant_storage``).
+    stored = c.frozen_bits / 8 or element
+    held = stored * layer + (stored if largest == layer else element) * largest + element * ends
     if not trained:
         return held
     if c.whole_gradients and c.micro_batches > 1:

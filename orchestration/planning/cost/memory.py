@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestration.planning.cost.activations import kept_and_recomputed_bytes
+from orchestration.planning.cost.activations import kept_and_recomputed_bytes, layer_bytes
 from orchestration.planning.cost.buffers import (
     GIB,
     bucket_bytes,
@@ -17,17 +17,23 @@ from orchestration.planning.cost.model_states import (
     local_experts,
     local_parameters,
     packed_bytes,
+    stage_parameters,
     state_bytes,
     widened_bytes,
 )
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.model.layer_sizes import Sizes
 
-_LOSS_BYTES = {"eager": 10.0, "copied": 14.0, "plain": 8.0, "fused": 4.0, "chunked": 0.0}
-"""Bytes per logit. Computed in place, a logit and its gradient take 16 bits each; operators one by
-one hold the logit in 16 bits and two copies in fp32: its softmax and the gradient. Where a cast
-made a copy of its own, softmax, its gradient and the copy's are in fp32; without a cast those and
-the logit take 16 bits each."""
+_LOSS_BYTES = {
+    "eager": 12.0, "copied": 14.0, "plain": 8.0, "parallel": 10.0, "fused": 4.0, "chunked": 0.0,
+}  # fmt: skip
+"""Bytes per logit. Operators one by one hold three arrays in fp32 in the backward pass: the
+softmax, its gradient and the logit's; some engines keep the logit in 16 bits beside them, and some
+have no cast, so that all four take 16 bits. Megatron's loss for a split vocabulary holds the logit
+in 16 bits, in fp32, and its exponential. In place, a logit and its gradient take 16 bits each."""
+
+_FORWARD_LOSS_BYTES = 10.0
+"""Bytes per logit of those operators in the forward pass: of 16 bits, in fp32, and the softmax."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +80,7 @@ def memory_use(c: Configuration, s: Sizes, k: Coefficients) -> MemoryUse:
     experts = local_experts(c, s)
     states = state_bytes(c, local_parameters(c, s) - experts, experts)
     gathered = gathered_bytes(c, s) + bucket_bytes(c, s)
-    activations, working = _activations(c, s)
+    activations, working = _passing(c, s, states.gradients)
     # The optimizer works when activations are gone, but gets none of the blocks that they leave
     # to the allocator unless memory is short.
     update, passing = update_bytes(c, s), activations + working
@@ -91,19 +97,53 @@ def memory_use(c: Configuration, s: Sizes, k: Coefficients) -> MemoryUse:
     )
 
 
+def _passing(c: Configuration, s: Sizes, gradients: float) -> tuple[float, float]:
+    """Return the bytes of activations, and of those in work, that are there beside gradients.
+
+    Gradients that the step before has freed come while activations go: the peak is at the
+    beginning of the backward pass, without gradients, or in its last layer, with all.
+    """
+    kept, working = _activations(c, s)
+    if c.kept_gradients or c.deepspeed or c.micro_batches > 1:
+        return kept, working
+    last = min(kept + working, layer_bytes(c, s) * _tokens(c))
+    peak = max(last, kept + working - gradients)
+    return min(kept, peak), max(0.0, peak - kept)
+
+
+def _tokens(c: Configuration) -> float:
+    return c.micro_batch * c.sequence / c.context
+
+
 def _activations(c: Configuration, s: Sizes) -> tuple[float, float]:
     """Return the bytes of activations that wait for their backward pass, and of those in work."""
-    tokens = c.micro_batch * c.sequence / c.context
+    tokens = _tokens(c)
     kept, again = (each * tokens for each in kept_and_recomputed_bytes(c, s))
     kept *= s.layers / c.pipeline
-    logits = tokens * s.words / (1 if c.whole_logits else c.tensor) * _logit_bytes(c)
+    logits = tokens * s.words / (1 if c.whole_logits else c.tensor)
+    loss = logits * _logit_bytes(c)
+    if c.autocast or c.widened:
+        loss += _copied_weights(c, s, logits)
     # The first stage keeps every micro-batch in flight, and each output until it is sent.
     first = kept * _in_flight(c)
     if c.pipeline > 1:
         first += c.element_bytes * s.hidden * tokens * _in_flight(c)
     # The last stage holds the logits, but only one micro-batch.
-    working = max(logits, again)
+    working = max(loss, again)
     return (first, again) if first + again > kept + working else (kept, working)
+
+
+def _copied_weights(c: Configuration, s: Sizes, logits: float) -> float:
+    """Return the bytes that autocast's copies of the weights add to the peak at the loss.
+
+    They stay to the end of the forward pass, where logits take less than in the backward pass, and
+    those of layers that are not recomputed, and of the output layer, to their backward pass.
+    """
+    # Packed matrices are unpacked one by one.
+    layers = 0.0 if c.widened else 2 * stage_parameters(c, s)
+    head = 2 * s.hidden * s.words / c.tensor
+    less = logits * max(0.0, _logit_bytes(c) - _FORWARD_LOSS_BYTES)
+    return head + (layers if c.recompute != "full" else max(0.0, layers - less))
 
 
 def _logit_bytes(c: Configuration) -> float:

@@ -50,7 +50,9 @@ class StateBytes:
 
 def parameter_bytes(c: Configuration) -> ParameterBytes:
     """Return the bytes of one parameter's states in the configuration's precision."""
-    return _parameter_bytes(c.precision, c.optimizer, c.gradient_bytes)
+    # Autocast copies weights of fp32 for the products alone.
+    precision: Precision = "fp32" if c.autocast else c.precision
+    return _parameter_bytes(precision, c.optimizer, c.gradient_bytes)
 
 
 @cache
@@ -118,7 +120,7 @@ def packed_bytes(c: Configuration, s: Sizes) -> float:
 
 def widened_bytes(c: Configuration, s: Sizes) -> float:
     """Return the bytes by which embedding and output layer in fp32 are larger on one device."""
-    if not (c.frozen_bits and c.wide_ends) or c.offload == "all":
+    if not c.widened or c.offload == "all":
         return 0.0
     added = 4 - parameter_bytes(c).weight
     return added * embedding_parameters(c, s) / (c.shards if c.zero >= 3 else 1)

@@ -36,10 +36,10 @@ Kernels = Literal["eager", "compiled", "fused"]
 """Kernels of elementwise work: one per operator, those of ``torch.compile``, or the hand-fused ones
 of Megatron and Transformer Engine."""
 
-Loss = Literal["eager", "copied", "plain", "fused", "chunked"]
-"""Implementation of the loss: it casts all logits to fp32 and keeps them (eager), also keeps those
-of 16 bits beside three arrays in fp32 (copied), stays in 16 bits (plain), computes in place
-(fused), or processes them in chunks and never holds all (Liger)."""
+Loss = Literal["eager", "copied", "plain", "parallel", "fused", "chunked"]
+"""Implementation of the loss: it casts all logits to fp32, in three arrays (eager), also keeps
+those of 16 bits (copied), stays in 16 bits (plain), is Megatron's for a split vocabulary
+(parallel), computes in place (fused), or processes them in chunks and never holds all (Liger)."""
 
 Dropout = Literal["none", "hidden", "all"]
 """Dropout in training: none, of what attention and feed-forward networks add, or of attention's
@@ -121,6 +121,8 @@ class Configuration:
     """Fraction of the layers that `recompute` applies to."""
     attention: Attention = "flash2"
     kernels: Kernels = "eager"
+    autocast: bool = False
+    """Weights are in fp32, and every product casts its operands (``torch.autocast``)."""
     fused_norms: bool = False
     """Norms are one kernel each, whatever `kernels` says of the rest."""
     loss: Loss = "eager"
@@ -166,6 +168,10 @@ class Configuration:
     """FSDP gathers embedding and output layer one by one, as it does layers."""
     whole_gradients: bool = False
     """FSDP accumulates gradients without reducing them, so that every rank keeps whole ones."""
+    kept_gradients: bool = False
+    """Gradients are in buffers that stay between two steps."""
+    wide_softmax: bool = False
+    """Attention of models like Llama, without a fused kernel, takes its softmax in fp32."""
     separate_masking: bool = False
     """Attention without a fused kernel copies its scores and masks the copy before the softmax."""
     joined_dispatch: bool = False
@@ -218,6 +224,19 @@ class Configuration:
     def element_bytes(self) -> int:
         """Bytes of one activation, and of one weight while it is used."""
         return 4 if self.precision == "fp32" else 2
+
+    @property
+    def residual_bytes(self) -> int:
+        """Bytes of one activation between layers: in fp32 where embedding and norms are."""
+        return 4 if self.autocast or self.widened else self.element_bytes
+
+    @property
+    def widened(self) -> bool:
+        """True if embedding, norms and output layer beside packed matrices are in fp32.
+
+        PEFT's ``prepare_model_for_kbit_training`` leaves those of GPTQ as they are.
+        """
+        return self.wide_ends and self.frozen_bits > 0 and not self.separate_unpacking
 
     @property
     def narrow(self) -> bool:

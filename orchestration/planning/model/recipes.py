@@ -45,6 +45,7 @@ class Recipe:
     reduced_bytes: int = 0
     whole_reduction: bool = False
     whole_gradients: bool = False
+    kept_gradients: bool = False
     whole_transfers: bool = False
     separate_projections: bool = False
     whole_logits: bool = False
@@ -52,10 +53,13 @@ class Recipe:
     update_bytes: int = 0
     wide_ends: bool = False
     separate_ends: bool = False
+    wide_softmax: bool = False
     separate_masking: bool = False
     joined_dispatch: bool = False
     padded_experts: bool = False
     deepspeed: bool = False
+    autocast: bool = False
+    """It trains in 16 bits by ``torch.autocast``, unless FSDP casts the weights."""
     sequence_parallel: bool = False
     source: str
     """The origin of these defaults."""
@@ -74,8 +78,10 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     "pytorch fsdp": Recipe(source="scaled_dot_product_attention; bf16 reduction"),
     "hf trainer": Recipe(
         gradient_bytes=4, overlap_sharded=False, flash_likely=False, whole_gradients=True,
-        source="attention in plain operators; autocast: gradients in fp32; without a wrapping "
-        "policy FSDP has one unit, the model; Accelerate accumulates under no_sync",
+        autocast=True, wide_softmax=True,
+        source="attention in plain operators, its softmax in fp32; autocast: gradients in fp32; "
+        "without a wrapping policy FSDP has one unit, the model; Accelerate accumulates under "
+        "no_sync",
     ),
     "automodel": Recipe(
         flash="flash2", kernels="fused", loss="plain", update_bytes=2,
@@ -95,12 +101,13 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         "fused AdamW; model/moe.py pads experts to the fullest one",
     ),
     "internevo": Recipe(
-        update_bytes=12,
+        update_bytes=12, kept_gradients=True,
         source="solver/optimizer/hybrid_zero_optim.py and fsdp_optimizer.py: gradients copied to "
         "fp32; torch.optim.AdamW without fused kernels takes two more arrays",
     ),
     "aa-scaling": Recipe(
-        loss="copied", whole_logits=True, overlap_data=False, reduced_bytes=4, whole_reduction=True,
+        loss="copied", kept_gradients=True, whole_logits=True, overlap_data=False,
+        reduced_bytes=4, whole_reduction=True,
         whole_transfers=True, separate_projections=True, kept_logits=True, separate_masking=True,
         source="Aleph-Alpha/scaling, transformer/model: the output layer gathers its logits, and "
         "losses/cross_entropy.py casts them to fp32; core/optimizer: optimizer.py reduces "
@@ -110,8 +117,9 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         "masked_softmax.py clones scores, fills masked ones, and takes the softmax",
     ),
     "hf+peft": Recipe(
-        wide_ends=True,
-        source="PEFT's prepare_model_for_kbit_training casts what is not quantised to fp32",
+        wide_ends=True, wide_softmax=True,
+        source="PEFT's prepare_model_for_kbit_training casts what is not quantised to fp32, "
+        "unless GPTQ quantised the rest",
     ),
     "torchtune": Recipe(
         source="scaled_dot_product_attention; logits cast to fp32 for the loss; weights and "
@@ -132,28 +140,35 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         source="Liger's fused kernels; current attention kernels",
     ),
     "megatron-lm": Recipe(
+        loss="parallel", kept_gradients=True,
         kernels="fused", dropout="all", overlap_data=False, gradient_bytes=4, flash_likely=False,
         source="2021: fused softmax, GeLU and dropout; gradients reduced after the backward pass",
     ),
     "megatron-deepspeed": Recipe(
+        loss="parallel", kept_gradients=True,
         kernels="fused", dropout="all", overlap_data=False, deepspeed=True, flash_likely=False,
         source="as Megatron-LM of 2021",
     ),
     "nemo": Recipe(
+        loss="parallel", kept_gradients=True,
         flash="flash3", kernels="fused", overlap_tensor=True,
         source="Transformer Engine: cuDNN's attention, fused kernels, overlapped collectives",
     ),
     "megatron-core": Recipe(
+        loss="parallel", kept_gradients=True,
         flash="flash3", kernels="fused", overlap_tensor=True, source="as NeMo",
     ),
     "megatron-bridge": Recipe(
+        loss="parallel", kept_gradients=True,
         flash="flash3", kernels="fused", overlap_tensor=True, source="as NeMo",
     ),
     "gpt-neox": Recipe(
+        loss="parallel", kept_gradients=True,
         kernels="fused", dropout="all", overlap_data=False, deepspeed=True, flash_likely=False,
         source="Megatron-DeepSpeed's kernels and engine",
     ),
     "neuronx": Recipe(
+        loss="parallel", kept_gradients=True,
         flash="flash2", always_flash=True, kernels="fused", overlap_tensor=True,
         sequence_parallel=True,
         source="the compiler fuses elementwise work and keeps tiles of scores on the chip; NxD's "
@@ -167,6 +182,7 @@ _DEFAULT = Recipe(source="plain PyTorch: scaled_dot_product_attention, eager ker
 class EngineSettings(TypedDict):
     """Settings of a configuration that follow from its engine."""
 
+    autocast: bool
     loss: Loss
     dropout: Dropout
     overlap_data: bool
@@ -175,6 +191,7 @@ class EngineSettings(TypedDict):
     reduced_bytes: int
     whole_reduction: bool
     whole_gradients: bool
+    kept_gradients: bool
     whole_transfers: bool
     separate_projections: bool
     whole_logits: bool
@@ -182,6 +199,7 @@ class EngineSettings(TypedDict):
     update_bytes: int
     wide_ends: bool
     separate_ends: bool
+    wide_softmax: bool
     separate_masking: bool
     joined_dispatch: bool
     padded_experts: bool
@@ -195,6 +213,7 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
     The only place that says so: published rows and the search's own configurations agree.
     """
     return EngineSettings(
+        autocast=recipe.autocast and zero < 3 and precision in ("bf16", "fp16"),
         loss=recipe.loss,
         dropout=recipe.dropout,
         overlap_data=recipe.overlap_sharded if zero >= 3 else recipe.overlap_data,
@@ -203,6 +222,7 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         reduced_bytes=recipe.reduced_bytes,
         whole_reduction=recipe.whole_reduction or recipe.deepspeed,
         whole_gradients=recipe.whole_gradients,
+        kept_gradients=recipe.kept_gradients,
         whole_transfers=recipe.whole_transfers,
         separate_projections=recipe.separate_projections,
         whole_logits=recipe.whole_logits,
@@ -210,6 +230,7 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         update_bytes=recipe.update_bytes,
         wide_ends=recipe.wide_ends,
         separate_ends=recipe.separate_ends,
+        wide_softmax=recipe.wide_softmax,
         separate_masking=recipe.separate_masking,
         joined_dispatch=recipe.joined_dispatch,
         padded_experts=recipe.padded_experts,

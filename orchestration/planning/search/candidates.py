@@ -3,7 +3,8 @@
 Configurations are tried in the order of a lower bound on their time: computing alone, without any
 communication, start or checkpoint. The first whose bound is above the best time ends the search, so
 the answer is the same as from trying all. Memory grows with the micro-batch, so bisection finds the
-largest that fits.
+largest that fits; only a single micro-batch per step, whose gradients nothing accumulates, may need
+less than several smaller ones.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ class Cluster:
         """Return whether any batch fits in any of some layouts, however long it takes."""
         least: Recompute = "full" if "full" in self.recomputes else self.recomputes[-1]
         return any(
-            self._limit(layout, Work(0.0, batch, 1, least, group, _unknown(group)), offload)
+            self._limit(layout, Work(0.0, batch, 1, least, group, _unknown(group)), offload).largest
             for batch, _, _, group in self._batches(layouts)
             for layout in group
             for offload in self._offloads(layout)
@@ -173,9 +174,9 @@ class Cluster:
         layout, largest = work.layouts[index], 0
         for offload in self._offloads(layout):
             limit = self._limit(layout, work, offload)
-            if work.micro_batch <= limit:
+            if limit.holds(work.micro_batch):
                 return self._candidate(layout, work, offload)
-            largest = max(largest, limit)
+            largest = max(largest, limit.largest)
         work.limits[index] = largest
         return None
 
@@ -217,8 +218,8 @@ class Cluster:
             batch=1, micro=1, recompute="none", offload="none",
         )  # fmt: skip
 
-    def _limit(self, layout: Layout, work: Work, offload: Offload) -> int:
-        """Return the largest micro-batch that fits; 0: none does."""
+    def _limit(self, layout: Layout, work: Work, offload: Offload) -> Limit:
+        """Return the largest micro-batch that fits."""
         key = (layout, work.batch, work.recompute, offload)
         limit = self._known.limits.get(key)
         if limit is None:
@@ -226,7 +227,7 @@ class Cluster:
         miss = limit.miss
         if miss and (self.nearest is None or miss.need_gib < self.nearest.need_gib):
             self.nearest = miss
-        return limit.micro_batch
+        return limit
 
     def _largest(self, layout: Layout, work: Work, offload: Offload) -> Limit:
         memory = USABLE * (self.instance.device_memory_gib or 0.0)
@@ -248,12 +249,13 @@ class Cluster:
             return known
 
         least: Recompute = "full" if "full" in self.recomputes else work.recompute
-        smallest = need(1, least)
-        if smallest > memory:
-            return Limit(0, Miss(smallest, layout, work.batch, least, offload))
         sizes = micro_batches(samples)
-        fits = bisect_right(sizes, memory, key=need)
-        return Limit(sizes[fits - 1] if fits else 0, None)
+        single = sizes[-1] if need(sizes[-1]) <= memory else 0
+        smallest = need(1, least)
+        if smallest > memory and not single:
+            return Limit(0, Miss(smallest, layout, work.batch, least, offload))
+        fits = bisect_right(sizes[:-1], memory, key=need)
+        return Limit(sizes[fits - 1] if fits else 0, None, single)
 
     @cache  # noqa: B019 - a cluster lives as long as one search
     def _place(self, layout: Layout) -> tuple[int, int]:

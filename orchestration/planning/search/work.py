@@ -93,7 +93,19 @@ class Limit(NamedTuple):
     """The largest micro-batch that fits; 0: none does, and `miss` says by how much."""
 
     micro_batch: int
+    """The largest of which a step takes several."""
     miss: Miss | None
+    single: int = 0
+    """The one that is a step of its own, if it fits."""
+
+    @property
+    def largest(self) -> int:
+        """The largest of both."""
+        return max(self.micro_batch, self.single)
+
+    def holds(self, micro_batch: int) -> bool:
+        """Return whether a micro-batch fits."""
+        return micro_batch <= self.micro_batch or micro_batch == self.single
 
 
 class Work(NamedTuple):

@@ -76,7 +76,7 @@ def test_deepspeed_copies_what_a_rank_updates_when_activations_are_gone() -> Non
 
 def test_an_optimizer_without_fused_kernels_needs_memory_when_activations_are_gone() -> None:
     """InternEvo: a copy of the gradients in fp32, and two intermediate results of AdamW."""
-    c = setting(machine=machine(4), zero=1, pipeline=4, update_bytes=12)
+    c = setting(machine=machine(4), zero=1, pipeline=4, update_bytes=12, sequence=2048)
     assert update_bytes(c, of(c)) == 12 * local_parameters(c, of(c))
     unfused, fused = predict(c).memory, predict(replace(c, update_bytes=0)).memory
     assert unfused.need - unfused.states > update_bytes(c, of(c)) / GIB > fused.need - fused.states

@@ -138,7 +138,64 @@ def test_gathered_logits_are_whole_on_every_rank(loss: str, per_logit: int) -> N
 def test_a_fused_norm_keeps_less_than_its_operators() -> None:
     z, c = sizes(LLAMA, 4096), setting(kernels="eager")
     less = layer_bytes(c, z) - layer_bytes(replace(c, fused_norms=True), z)
-    assert less == 6 * LLAMA.hidden
+    assert less == 2 * (4 + 2 - 2) * LLAMA.hidden
+
+
+def test_adapters_of_attention_leave_frozen_networks_without_their_inputs() -> None:
+    z = sizes(LLAMA, 4096)
+    c = setting(precision="bf16_true", trainable=10**6)
+    every, some = (
+        layer_bytes(replace(c, adapter_targets=targets), z) for targets in ("all", "attention")
+    )
+    assert every - some == 2 * (LLAMA.hidden + LLAMA.ffn)
+    assert layer_bytes(replace(c, trainable=None), z) - every == 2 * 2 * LLAMA.hidden
+
+
+def test_autocast_keeps_activations_between_layers_in_fp32() -> None:
+    """And casts the input of each of a layer's five projections for itself."""
+    z = sizes(LLAMA, 4096)
+    c = setting(zero=0, machine=machine(1), kernels="fused")
+    cast = replace(c, autocast=True)
+    assert layer_bytes(cast, z) - layer_bytes(c, z) == (2 * 2 + 3 * 2) * LLAMA.hidden
+    full = [kept_bytes(replace(each, recompute="full"), z) for each in (c, cast)]
+    assert full == [2 * LLAMA.hidden, 4 * LLAMA.hidden]
+    assert state_bytes(cast, 1.0).total == 4 + 4 + 8
+
+
+def test_softmax_in_fp32_is_kept_beside_its_cast() -> None:
+    z, c = sizes(LLAMA, 4096), setting(attention="unfused")
+    wide = layer_bytes(replace(c, wide_softmax=True), z)
+    assert wide - layer_bytes(c, z) == 4 * LLAMA.heads * 4096
+    plain = setting(GPT, attention="unfused", sequence=2048)
+    z = sizes(GPT, 2048)
+    assert layer_bytes(replace(plain, wide_softmax=True), z) == layer_bytes(plain, z)
+
+
+def test_gradients_are_not_there_yet_when_the_loss_is_computed() -> None:
+    """Unless their buffers stay, or other micro-batches have made them."""
+    c = setting(zero=0, machine=machine(1), global_batch=2, micro_batch=2, recompute="full")
+    fresh, kept = predict(c).memory, predict(replace(c, kept_gradients=True)).memory
+    assert kept.need > fresh.need >= fresh.states + fresh.context
+    several = predict(replace(c, global_batch=4)).memory
+    assert several.need == kept.need
+    assert predict(replace(c, sequence=64)).memory.need < fresh.need
+
+
+def test_fsdp_gathers_packed_matrices_as_they_are_stored() -> None:
+    """Llama 2 70B on 24 GB: bitsandbytes' ``quant_storage``, as answer.ai's fsdp_qlora uses it."""
+    model = replace(LLAMA, layers=80, hidden=8192, heads=64, ffn=28672, vocabulary=32000)
+    c = setting(
+        model, precision="bf16_true", trainable=10**7, frozen_bits=4.127, recompute="full",
+        sequence=512, global_batch=4, machine=machine(4, "a10g", device_memory_gib=24.0),
+    )  # fmt: skip
+    assert predict(c).memory.gathered < 2
+    assert predict(c).fits
+
+
+def test_peft_widens_nothing_beside_matrices_of_gptq() -> None:
+    c = setting(precision="bf16_true", trainable=10**7, frozen_bits=4.25, wide_ends=True)
+    assert c.residual_bytes == 4
+    assert replace(c, separate_unpacking=True).residual_bytes == 2
 
 
 def test_need_leaves_out_what_the_allocator_gives_back() -> None:
