@@ -110,15 +110,19 @@ def run(
                 time_scale=time_scale,
                 job_cache=job_cache,
             )
-        if as_json:
-            document(report.to_json())
-        else:
-            console().print(table([report]))
+        _show(report, as_json=as_json)
         tell_failure(report, None if left.keep else failed_folder(which.path, loaded.name))
         if aws is not None:
             hold(aws)
     if report.state == "failed":
         raise typer.Exit(FAILED)
+
+
+def _show(report: RunReport, *, as_json: bool) -> None:
+    if as_json:
+        document(report.to_json())
+    else:
+        console().print(table([report]))
 
 
 @contextmanager
