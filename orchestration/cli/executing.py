@@ -60,6 +60,19 @@ EveryS = Annotated[
     float, typer.Option("--every-s", min=0.1, max=3600, help="Seconds between two looks.")
 ]
 
+Since = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        help="The first time, UTC unless it says; default: the schedule's start.",
+    ),
+]
+Until = Annotated[
+    str | None,
+    typer.Option("--to", metavar="TIME", help="The first time that is not meant; default: now."),
+]
+
 
 def start(
     pipeline: Pipeline,
@@ -276,20 +289,8 @@ def watch(
 
 def backfill(
     pipeline: Pipeline,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="TIME",
-            help="The first time, UTC unless it says; default: the schedule's start.",
-        ),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            "--to", metavar="TIME", help="The first time that is not meant; default: now."
-        ),
-    ] = None,
+    since: Since = None,
+    until: Until = None,
     at_most: Annotated[
         int, typer.Option("--at-most", min=1, max=100, help="Runs side by side.")
     ] = 1,

@@ -90,7 +90,7 @@ def _catching_up(pipeline: str, loaded: Pipeline) -> None:
     if over:
         note(
             f"times since {schedule.start} that are over: {over}; `orchestrate backfill "
-            f"{pipeline}` starts each run of theirs that is missing, once"
+            f"{pipeline}` starts each run that is missing, once"
         )
 
 
@@ -163,7 +163,7 @@ def session_to_run(
 ) -> Any:
     """Return a session for a run with these values, which may name a role of another account."""
     from orchestration.deploy.account import Account
-    from orchestration.deploy.passing import passing
+    from orchestration.deploy.executions.passing import passing
 
     session = session_to_change(pipeline, region, profile)
     passing(pipeline, values, Account.of(session))

@@ -11,8 +11,8 @@ from orchestration.backends import stepfunctions
 from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.deploy.account import Account, Clients, in_its_place
 from orchestration.deploy.executions.cleaning import Sleep, clean_up
+from orchestration.deploy.executions.passing import passing
 from orchestration.deploy.executions.runs import arn_of, described, meaning
-from orchestration.deploy.passing import passing
 from orchestration.errors import StartError
 from orchestration.execution.timing import wait
 from orchestration.expressions import Json

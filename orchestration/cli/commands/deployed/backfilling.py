@@ -144,7 +144,7 @@ def step_functions(
     require(MODULES, what="starting executions")
     from orchestration.deploy.account import Account
     from orchestration.deploy.executions import backfilling
-    from orchestration.deploy.passing import passing
+    from orchestration.deploy.executions.passing import passing
 
     backfilling.check_number(loaded, at_most)
     begin, end = _span(loaded, since, until)
