@@ -15,7 +15,6 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from orchestration.checks.shapes import service_model
 from orchestration.execution.effects import ServiceError
 from orchestration.execution.sending import PASSING
 
@@ -81,6 +80,9 @@ def error_name(service: str, error: ServiceError) -> str:
 @cache
 def _declared(service: str) -> Mapping[str, str]:
     """Return the names of the errors of a service's model, by their codes and by themselves."""
+    # A DAG file is parsed all the time, and refuses nothing.
+    from orchestration.checks.shapes import service_model
+
     model = service_model(service)
     known: dict[str, str] = {}
     for shape in () if model is None else model.errors:

@@ -42,14 +42,16 @@ class Making:
         """Find the steps that follow a creation."""
         following = steps[steps.index(creation) + 1 :]
         own = [each for each in following if stage_of(each.name) == stage_of(creation.name)]
-        waits = (
+        waits = [
             each.name
             for each in own
             if isinstance(each, Call) and each.until and _is(each, "DescribeEndpoint")
-        )
-        settled = next(waits, None)
-        needs = (each.name for each in own if isinstance(each, Require) and settled in reads(each))
-        return cls(creation.name, settled, next(needs, None), is_shared)
+        ]
+        needs = [each for each in own if isinstance(each, Require)]
+        # An update waits for those of others, too, and requires nothing then.
+        required = ((wait, need.name) for wait in waits for need in needs if wait in reads(need))
+        settled, need = next(required, (next(iter(waits), None), None))
+        return cls(creation.name, settled, need, is_shared)
 
 
 class Endpoints:

@@ -124,7 +124,7 @@ def test_an_execution_of_its_own_gives_its_output_and_its_error(
     assert ended(aws, larger, {"market": "es", "topic": TOPIC})["announce"]["message"]
     assert published(aws)[-1] == "es"
     error, cause = ended(aws, larger, {"market": "es", "topic": f"{TOPIC}-too"})
-    assert (error, "does not exist" in cause) == ("Sns.NotFoundException", True)
+    assert (error, "does not exist" in cause) == ("NotFound", True)
 
 
 def test_executions_of_their_own_run_inside_a_map_and_beside_it(
@@ -243,7 +243,7 @@ def test_fragments_with_pipelines_in_them_and_stages_after_their_end_run_in_maps
     for market, outputs in held.items():
         assert f"tidied {outputs['first_hold']['message']} of {market}" in sent
         assert f"checked {outputs['second_hold']['message']}" in sent
-    assert mapped[1] == {"failed": "Sns.NotFoundException"}
+    assert mapped[1] == {"failed": "NotFound"}
     assert [text for text in sent if text.startswith("lost")] == ["lost bg"]
     assert len([text for text in sent if text.endswith(" of bg")]) == 1
     assert len([text for text in sent if text.startswith("checked")]) == 2

@@ -273,7 +273,7 @@ def test_another_refusal_starts_no_second() -> None:
         aws.provide(roles=[ROLE])
         aws.inject(refused)
         ended = executions.follow(aws, workflow(training(*TYPES)), {"token": "t"}, "x", print)
-        assert ended.error == "SageMaker.ResourceLimitExceededException"
+        assert ended.error == "ResourceLimitExceeded"
         assert "too many tags" in str(ended.cause)
         assert not aws.state()["sagemaker"]["TrainingJobs"]
 

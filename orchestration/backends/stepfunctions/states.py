@@ -14,7 +14,8 @@ from orchestration.expressions import Json
 
 State = dict[str, Json]
 
-_WORDS: Final = f"[$states.input.Reason, {message('$states.input.Refused')}]"
+# Not every way to such a state gives a reason.
+_WORDS: Final = f"[$lookup($states.input, 'Reason'), {message('$states.input.Refused')}]"
 CAUSE: Final = f"$join($append($states.input.Cause, {_WORDS}), {quote(wording.BEFORE_REASON)})"
 """The whole cause of the error in a state's input."""
 
