@@ -232,10 +232,10 @@ def test_copies_follow_the_load_and_an_update_keeps_them(shop: Shop) -> None:
     )
     busy = ("sagemaker", "UpdateInferenceComponent", "ValidationException")
     scales = f'Cannot update in-progress inference component "{name}" (Updating).'
-    shop.aws.inject(Fault(*busy, scales))
+    shop.aws.inject(Fault(*busy, scales, times=3))
     second: Any = shop.deploy("two", {}, **whole)
     assert (second.state, second.error, second.cause) == ("succeeded", None, None)
-    assert count(second, "UpdateInferenceComponent") == 2
+    assert count(second, "UpdateInferenceComponent") == 4
     assert (ask(shop, name), described(shop, name)[1]["DesiredCopyCount"]) == ("two", 2)
     if shop.on == "direct":
         put(shop.aws, f"{shop.name}-turns", "turns")

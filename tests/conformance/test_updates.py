@@ -612,10 +612,11 @@ def test_instances_follow_the_load_and_requests_are_captured(shop: Shop) -> None
     )
     hosting["tags"] = {"team": "store", "stage": "live"}
     scales = "Cannot update in-progress endpoint"
-    shop.aws.inject(Fault("sagemaker", "UpdateEndpoint", "ValidationException", scales))
+    busy = Fault("sagemaker", "UpdateEndpoint", "ValidationException", scales, times=3)
+    shop.aws.inject(busy)
     updated = shop.deploy("two", None, **hosting)
     assert (updated.state, updated.cause) == ("succeeded", None)
-    assert (shop.ask(), count(updated, "UpdateEndpoint")) == ("two", 2)
+    assert (shop.ask(), count(updated, "UpdateEndpoint")) == ("two", 4)
     tags = {t["Key"]: t["Value"] for t in shop.client.list_tags(ResourceArn=endpoint)["Tags"]}
     assert {"by": "hand", "team": "store", "stage": "live"}.items() <= tags.items()
     config = shop.client.describe_endpoint_config(

@@ -125,7 +125,8 @@ class Applying:
             after=tuple(step.name for step in steps) or (f"{stage.name}.serving",),
         )
         before = Result(f"{stage.name}.look", "config")
-        return *steps, *sent(States(self.made), update, before)
+        scaling = stage.autoscaling is not None
+        return *steps, *sent(States(self.made), update, before, scaled=scaling)
 
     def _fitting(self) -> tuple[Require, ...]:
         """Require that the instances which the load has left can change over in parts."""

@@ -222,7 +222,8 @@ class CheckedEndpoint:
             retry=CONFIG_VISIBLE_LATER,
             after=(asked.name,),
         )
-        steps = sent(States(self.made), update, self.made.name)
+        scaling = self.made.stage.autoscaling is not None
+        steps = sent(States(self.made), update, self.made.name, scaled=scaling)
         step = settled.removeprefix(f"{self.made.stage.name}.")
         return asked, *steps, self.settled(step, (steps[-1].name,))
 

@@ -169,10 +169,11 @@ class Hosted:
             failure=QUOTA,
             retry=MODEL_VISIBLE_LATER,
         )
+        before = Result(self._step("look"), "config")
         changed = Choose(
             name=self._step("changed"),
-            condition=Compare("ne", Result(self._step("look"), "config"), self.made.name),
-            then=Graph(sent(self.states, update, Result(self._step("look"), "config"))),
+            condition=Compare("ne", before, self.made.name),
+            then=Graph(sent(self.states, update, before, scaled=self._is_scaled)),
             otherwise=Graph(),
         )
         return Choose(

@@ -95,14 +95,15 @@ class CheckedComponent:
             NAME: self.states.name,
             "Specification": Result(left, "specification"),
         }
-        if "copies" in self.states.restored:
+        scaled = "copies" not in self.states.restored
+        if not scaled:
             request["RuntimeConfig"] = {"CopyCount": Result(left, "copies")}
         update = Call(
             name=self._name("check_undone"),
             operation=Operation("sagemaker", "UpdateInferenceComponent", request),
             retry=MODEL_VISIBLE_LATER,
         )
-        steps = sent(self.states, update, self.states.made.name)
+        steps = sent(self.states, update, self.states.made.name, scaled=scaled)
         step = settled.removeprefix(f"{self.states.made.stage.name}.")
         return *steps, self.settled(step, (steps[-1].name,))
 

@@ -21,6 +21,8 @@ from orchestration.stages.endpoints.making import Made
 from orchestration.stages.values import Text
 
 UPDATING: Final = ErrorPattern("ValidationException", "Cannot update in-progress")
+_OF_LOAD: Final = 3
+"""Changes by the load that an update waits for, each as long as for an update of its own."""
 
 
 class Settling(Protocol):
@@ -34,23 +36,31 @@ class Settling(Protocol):
         """Wait until nothing changes it: the output ``config``."""
 
 
-def sent(states: Settling, update: Call, before: Tree) -> tuple[Step, ...]:
+def sent(states: Settling, update: Call, before: Tree, *, scaled: bool) -> tuple[Step, ...]:
     """Return the steps that send an update of what served the configuration, or model, ``before``.
 
     What is under way may be this very update, whose response was lost; or a change of the number of
-    instances or copies, after which the update is sent once more. Should it be someone else's
-    update, that serves in the end, which :func:`untaken` finds.
+    instances or copies, after which the update is sent again: a load (``scaled``) may change it
+    several times. Should it be someone else's update, that serves in the end, which :func:`untaken`
+    finds.
     """
+    return _sent(states, update, before, _OF_LOAD if scaled else 1)
+
+
+def _sent(states: Settling, update: Call, before: Tree, changes: int) -> tuple[Step, ...]:
+    """Return the steps that wait for so many changes, and take what follows for this update."""
+    if not changes:
+        return (replace(update, adopt=Adopt(exists=UPDATING)),)
     arn = f"{update.operation.name.removeprefix('Update')}Arn"
     outputs = {"arn": Output((arn,), kind="string")}
     first = replace(update, outputs=outputs, recoveries=(Recovery(UPDATING, {"arn": ""}),))
     step = update.name.removeprefix(f"{states.made.stage.name}.")
     freed = states.settled(f"{step}_freed", ())
-    again = replace(update, name=f"{update.name}_again", adopt=Adopt(exists=UPDATING), after=())
+    again = replace(update, name=f"{update.name}_again", after=())
     unsent = Choose(
         name=f"{update.name}_unsent",
         condition=Compare("eq", Result(freed.name, "config"), before),
-        then=Graph((again,)),
+        then=Graph(_sent(states, again, before, changes - 1)),
         otherwise=Graph(),
         after=(freed.name,),
     )
