@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from orchestration.expressions import Function, Result, Tree, apply, join
-from orchestration.graph import Call, Failure, Operation, Output
+from orchestration.expressions import Compare, Function, Result, Tree, apply, join
+from orchestration.graph import Call, Failure, Operation, Output, Require
 from orchestration.refs import Expression
 from orchestration.stages.unchanged import paged
 from orchestration.stages.values import Text
@@ -16,6 +16,7 @@ from orchestration.stages.values import Text
 _MOST_PAGES: Final = 100
 """Pages of a listing of a model's files, 500 on each: what is polled shares an execution's events
 with them."""
+_ERROR: Final = "ModelNotUsable"
 # S3 answers Forbidden for an object that does not exist to whoever may not list the bucket.
 _UNUSABLE: Final = "nothing was changed; correct model_data, or let it be read"
 _NAMES: Final = frozenset(["ModelName", "EndpointConfigName", "Tags"])
@@ -31,9 +32,19 @@ def fingerprint(name: str, data: Text, *, is_archive: bool) -> tuple[Call, Resul
         name=name,
         operation=Operation("s3", "HeadObject", place),
         outputs={"etag": Output(("ETag",), kind="string")},
-        failure=Failure(error="ModelNotUsable", remedy=_UNUSABLE),
+        failure=Failure(error=_ERROR, remedy=_UNUSABLE),
     )
     return call, Result(name, "etag")
+
+
+def not_empty(stage: str, listed: Call, data: Text) -> Require:
+    """Require that the listing of a model's folder has found a file."""
+    return Require(
+        name=f"{listed.name}_found",
+        condition=Compare("gt", Result(listed.name, "count"), 0),
+        error=_ERROR,
+        cause=join(f"stage {stage}: no file of the model is below ", data, f"; {_UNUSABLE}"),
+    )
 
 
 def named_after(

@@ -126,10 +126,13 @@ class Made:
         stage = self.stage
         if stage.model_data is None:
             return packages.found(stage, after)
-        calls: list[Call] = []
-        for call in self._fingerprint()[0]:
-            calls.append(replace(call, after=(calls[-1].name,) if calls else after))
-        return tuple(calls)
+        steps: list[Step] = []
+        others = [each.model_data for _, each in stage.others if each.model_data is not None]
+        for call, data in zip(self._fingerprint()[0], (stage.model_data, *others), strict=True):
+            steps.append(replace(call, after=(steps[-1].name,) if steps else after))
+            if call.pages is not None:
+                steps.append(identity.not_empty(stage.name, call, data))
+        return tuple(steps)
 
     def model(self, after: tuple[str, ...]) -> Call:
         """Return the call that makes the model."""
