@@ -339,11 +339,13 @@ def _codes(data: Mapping[str, Any]) -> Iterator[_Code]:
 
 
 def _sources(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The fields that hold code, also of the objects in lists."""
+    """The fields that hold code, also of the objects in lists, and of a transform."""
     for field, value in data.items():
         if isinstance(value, dict) and "entry_point" in value:
             yield str(field), value
-        for number, item in enumerate(value if isinstance(value, list) else ()):
-            if isinstance(item, dict):
-                for inside, source in _sources(item):
-                    yield f"{field}[{number}].{inside}", source
+        listed = enumerate(value if isinstance(value, list) else ())
+        parts = [(f"{field}[{number}]", item) for number, item in listed]
+        for path, part in [*parts, *([(field, value)] if field == "transform" else [])]:
+            if isinstance(part, dict):
+                for inside, source in _sources(part):
+                    yield f"{path}.{inside}", source

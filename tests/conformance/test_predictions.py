@@ -183,6 +183,17 @@ def test_predictions_of_a_second_try_are_scored(aws: EmbeddedAws, airflow: Local
         assert [name.endswith("-2") for name in names] == [False, True]
 
 
+def test_a_model_without_code_predicts_by_the_transform_s_own(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    aws.client("s3").put_object(Bucket=BUCKET, Key="bare/offset", Body=b"100")
+    code = Source.at(CODE.parent, CODE.name)
+    stage = scored(model=f"s3://{BUCKET}/bare", transform={**TRANSFORM, "source": code})
+    judged = shown(everywhere(made("bare", stage), aws, airflow))
+    assert (judged["best_metric"], judged["passed"]) == (0.9, True)
+    assert models(aws) == ["live"]
+
+
 def test_some_predict_and_the_best_passes_without_a_job_that_decides(
     aws: EmbeddedAws, airflow: LocalAirflow
 ) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestration import Pipeline
 from orchestration.deploy.permissions import policies
 from orchestration.expressions import evaluate
 from orchestration.expressions.evaluate import Values
@@ -21,6 +24,7 @@ from tests.stages.test_evaluation import (
     OF_CHECKPOINTS,
     OF_MODEL,
     OF_TUNING,
+    ROLE,
     TUNE,
     beside,
     decided,
@@ -53,6 +57,39 @@ def test_each_model_predicts_under_a_name_of_its_own_and_its_predictions_are_sco
         *("--predictions", "/opt/ml/processing/input/predictions"),
     ]
     assert sent(made, "each.delete") == {"ModelName": model["ModelName"]}
+
+
+def test_code_lies_beside_each_model_and_is_uploaded_with_the_pipeline() -> None:
+    code = {"directory": "serve", "entry_point": "inference.py", "sha256": "ab" * 32}
+    made = lowered(
+        OF_CHECKPOINTS, checkpoints="s3://bucket/c", transform={**TRANSFORM, "source": code}
+    )
+    container = sent(made, "each.create")["PrimaryContainer"]
+    [beside_it] = container["AdditionalModelDataSources"]
+    assert beside_it["S3DataSource"]["S3Uri"].endswith(f"/source/{'ab' * 32}/files/")
+    assert container["Environment"]["SAGEMAKER_PROGRAM"] == "inference.py"
+    stage = pipeline(OF_CHECKPOINTS, transform={**TRANSFORM, "source": code}).stages[-1]
+    assert "transform.source" in dict(stage.sources())
+
+
+def test_code_of_a_transform_is_found_beside_the_pipeline_s_file(tmp_path: Path) -> None:
+    (tmp_path / "serve").mkdir()
+    (tmp_path / "serve" / "inference.py").write_text("pass")
+    transform = {**TRANSFORM, "source": {"directory": "serve", "entry_point": "inference.py"}}
+    judged = {"metric": "accuracy", "direction": "max", "transform": transform}
+    stage = {"kind": "checkpoint_evaluation", **OF_MODEL, "model": "s3://bucket/model", **judged}
+    given = {"name": "p", "workspace": "s3://bucket/runs", "role": ROLE, "stages": {"e": stage}}
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(json.dumps(given))
+    found = dict(Pipeline.load(path).stages[0].sources())["transform.source"]
+    assert (found.directory, found.sha256 is None) == (str(tmp_path / "serve"), False)
+
+
+def test_code_that_the_container_would_not_find_is_refused() -> None:
+    code = {"uri": "s3://bucket/code.tar.gz", "entry_point": "deep/inference.py"}
+    found = problems(OF_MODEL, transform={**TRANSFORM, "source": code})
+    assert [line for line in found if "transform.source: is an archive" in line]
+    assert [line for line in found if "transform.source.entry_point: expected a module" in line]
 
 
 def guarded(graph: Graph) -> Iterator[Step]:

@@ -15,6 +15,7 @@ from orchestration.graph import Adopt, Call, Choose, Graph, Guarded, Output, Ste
 from orchestration.refs import Expression
 from orchestration.stages.evaluation.fields import EvaluationFields, known
 from orchestration.stages.evaluation.transform import EvaluationTransform
+from orchestration.stages.serving.containers import of_code
 from orchestration.stages.serving.fields import TransformSettings
 from orchestration.stages.serving.model import EXISTS, ServedModel
 from orchestration.stages.serving.transform import BatchTransform
@@ -73,6 +74,7 @@ class Predicting:
             return
         if None not in (transform.image, transform.framework):
             yield Problem("framework", "there is an image already; remove one of them")
+        yield from of_code(transform)
         own = {*TransformSettings.model_fields, "framework"}
         try:
             found = list(self._whole().check())
@@ -100,7 +102,7 @@ class Predicting:
     def _model(self, whole: BatchTransform) -> Call:
         package: Any = self.predictor.package
         if package is None:
-            return whole.model(self.context)
+            return whole.model(self.context, self.transform.source)
         served = ServedModel(data=None, is_archive=False, image="", package=package, vpc=whole.vpc)
         request = served.request(self.stage.name, self.context)
         operation = whole.extra_request.merged("CreateModel", request)

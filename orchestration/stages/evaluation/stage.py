@@ -79,6 +79,8 @@ class CheckpointEvaluation(EvaluationFields):
     @override
     def sources(self) -> Iterator[tuple[str, Source]]:
         yield from super().sources()
+        if self.transform is not None and self.transform.source is not None:
+            yield "transform.source", self.transform.source
         if self.decided_by_job:
             yield "report", code()
 

@@ -34,7 +34,7 @@ from orchestration.stages.serving.fields import LARGEST_MB, TransformFields
 from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, ServedModel
 from orchestration.stages.stage import SAMPLE, Context, Fragment
 from orchestration.stages.training.cluster import Candidate
-from orchestration.stages.values import ABSENT, s3_problem
+from orchestration.stages.values import ABSENT, Source, s3_problem
 
 _PAGES: Final = 200
 """Pages of a listing: as many objects as are counted, of the data and of the predictions."""
@@ -154,13 +154,14 @@ class BatchTransform(TransformFields):
         )
         return not_empty(f"{self.name}.usable", files, more, error="DataNotUsable", cause=cause)
 
-    def model(self, context: Context) -> Call:
-        """Return the step that makes the model."""
+    def model(self, context: Context, source: Source | None = None) -> Call:
+        """Return the step that makes the model, maybe with code beside its files."""
         served = ServedModel(
             data="" if self.model_data is None else self.model_data,
             is_archive=self.model_archive,
             image="" if self.image is None else self.image,
             environment=self.environment,
+            source=source,
             vpc=self.vpc,
             is_isolated=self.enable_network_isolation,
         )
