@@ -36,6 +36,8 @@ REGISTER: dict[str, Any] = {
     "image": IMAGE,
     "description": "Prices of {{ flats }}.",
     "code_digest": "c0de",
+    "data_fingerprint": "da7a",
+    "training_job": "prices-train",
     "report": "s3://registry/report.json",
     "metadata": {"accuracy": {"parameter": "accuracy"}},
     "approve_when": {"at_least": [{"parameter": "accuracy"}, 0.9]},
@@ -115,7 +117,13 @@ def test_a_lost_response_registers_once_and_a_person_decides(airflow: LocalAirfl
         assert version["ApprovalDescription"] == "worse on flats"
         metadata = version["CustomerMetadataProperties"]
         assert metadata["accuracy"] == "0.8"
-        assert metadata["orchestration:code_digest"] == "c0de"
+        lineage = ("code_digest", "data_fingerprint", "training_job", "pipeline", "stage")
+        assert [metadata[f"orchestration:{each}"] for each in lineage] == [
+            *("c0de", "da7a", "prices-train", "prices", "register"),
+        ]
+        assert version["MetadataProperties"] == {"GeneratedBy": "prices-train"}
+        quality = version["ModelMetrics"]["ModelQuality"]["Statistics"]
+        assert quality["S3Uri"] == "s3://registry/report.json"
     assert seen[1:] == seen[:1] * 2
 
 
