@@ -107,7 +107,7 @@ setup-chromium:  ## install Chromium, for the test that opens a plan's report (D
 setup-tensorflow:  ## make .venv-tensorflow, for tests that run TensorFlow's container (2 GB)
 	@tools/tensorflow_venv.sh
 
-setup-cdk: .venv/.installed  ## make .venv-cdk, for the test that takes templates into CDK (300 MB, needs node)
+setup-cdk: .venv/.installed  ## make .venv-cdk, for the test that takes templates into CDK (450 MB, needs node)
 	@$(BIN)/python -m venv .venv-cdk
 	@echo '*' > .venv-cdk/.gitignore
 	@.venv-cdk/bin/python -m pip install -q --disable-pip-version-check aws-cdk-lib==2.275.0
@@ -119,6 +119,6 @@ build: .venv/.installed  ## make the wheel and the source distribution
 	$(BIN)/hatchling build -d dist
 
 clean:  ## remove what these targets made
-	rm -rf .venv .venv-airflow-* .venv-python-* .venv-sdk-v2 .venv-sdk-v3 .venv-tensorflow dist build tools/asl/node_modules .mypy_cache .ruff_cache .pytest_cache \
+	rm -rf .venv .venv-airflow-* .venv-python-* .venv-sdk-v2 .venv-sdk-v3 .venv-tensorflow .venv-cdk dist build tools/asl/node_modules .mypy_cache .ruff_cache .pytest_cache \
 	  .hypothesis .import_linter_cache
 	find orchestration tests -name __pycache__ -type d -prune -exec rm -rf {} +
