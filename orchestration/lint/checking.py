@@ -59,6 +59,7 @@ def _state(state: State, scope: Scope | None, given: Fields) -> Iterator[Finding
     yield from resources.findings(state)
     yield from requests.findings(state)
     yield from data.token_findings(state)
+    yield from scopes.naming(state)
     yield from _times(state)
     if scope is None:
         return  # It is never reached, which is reported.

@@ -11,7 +11,7 @@ from typing import Any, Final
 from orchestration.errors import near
 from orchestration.lint.findings import Finding
 from orchestration.lint.machines import State
-from orchestration.lint.values import is_expression, is_placeholder
+from orchestration.lint.values import TIME, is_expression, is_placeholder
 
 _COMPARED: Final[dict[str, type | tuple[type, ...]]] = {
     "String": str,
@@ -121,3 +121,8 @@ def _test(rule: Mapping[str, Any], name: str, path: str) -> Iterator[Finding]:
     wrong = not isinstance(value, types) or (isinstance(value, bool) and types is not bool)
     if wrong and not is_placeholder(value):
         yield Finding("wrong-type", where, f"{name} does not compare with {value!r}")
+    elif name.startswith("Timestamp") and not (
+        name.endswith("Path") or TIME.fullmatch(value) or is_placeholder(value)
+    ):
+        text = f"expected a time such as 2026-11-01T18:00:00Z, not {value!r}"
+        yield Finding("wrong-value", where, text)

@@ -74,6 +74,8 @@ _EXCLUSIVE = (
     ("Error", "ErrorPath"),
     ("Cause", "CausePath"),
     ("MaxConcurrency", "MaxConcurrencyPath"),
+    ("ToleratedFailureCount", "ToleratedFailureCountPath"),
+    ("ToleratedFailurePercentage", "ToleratedFailurePercentagePath"),
     ("ItemSelector", "Parameters"),
 )
 
@@ -120,6 +122,7 @@ def of_state(state: State) -> Iterator[Finding]:
         return
     yield from _known(state)
     yield from _required(state)
+    yield from _credentials(state)
     yield from values.check(state.fields, state.path, state.language, tuple(state.fields))
     for group in _EXCLUSIVE:
         both = [name for name in group if name in state.fields]
@@ -175,6 +178,15 @@ _INSTEAD: Final = {
     "ErrorPath": "an expression in Error",
     "CausePath": "an expression in Cause",
 }
+
+
+def _credentials(state: State) -> Iterator[Finding]:
+    given, path = state.fields.get("Credentials"), f"{state.path}/Credentials"
+    if not isinstance(given, Mapping):
+        return
+    names = {str(name).removesuffix(".$") for name in given}
+    if "RoleArn" not in names:
+        yield Finding("missing-field", path, f"RoleArn is required{near('RoleArn', names)}")
 
 
 def _required(state: State) -> Iterator[Finding]:

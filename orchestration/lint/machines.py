@@ -23,6 +23,16 @@ class Machine:
         """True if its executions are executions of their own."""
         return self.outer is not None and self.outer.is_distributed
 
+    @property
+    def is_express(self) -> bool:
+        """True if a distributed Map runs it as Express executions."""
+        if self.outer is None:
+            return False
+        if not self.is_distributed:
+            return self.outer.machine.is_express
+        config = self.fields.get("ProcessorConfig")
+        return isinstance(config, Mapping) and config.get("ExecutionType") == "EXPRESS"
+
 
 @dataclass(slots=True, eq=False)
 class State:

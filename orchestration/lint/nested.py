@@ -20,7 +20,28 @@ _DISTRIBUTED: Final = (
 )
 _READERS: Final = frozenset({"s3:getObject", "s3:listObjectsV2"})
 _WRITERS: Final = frozenset({"s3:putObject"})
-_INPUTS: Final = frozenset({"CSV", "JSON", "JSONL", "MANIFEST", "PARQUET"})
+_PARTS: Final[dict[tuple[str, ...], dict[str, frozenset[str]]]] = {
+    ("ItemReader", "ReaderConfig"): {
+        "InputType": frozenset({"CSV", "JSON", "JSONL", "MANIFEST", "PARQUET"}),
+        "Transformation": frozenset({"NONE", "LOAD_AND_FLATTEN"}),
+        "ManifestType": frozenset({"ATHENA_DATA", "S3_INVENTORY"}),
+        "CSVHeaderLocation": frozenset({"FIRST_ROW", "GIVEN"}),
+        "CSVDelimiter": frozenset({"COMMA", "PIPE", "SEMICOLON", "SPACE", "TAB"}),
+        **dict.fromkeys(("CSVHeaders", "MaxItems", "MaxItemsPath", "ItemsPointer"), frozenset()),
+    },
+    ("ItemBatcher",): dict.fromkeys(
+        (
+            *("BatchInput", "MaxItemsPerBatch", "MaxItemsPerBatchPath"),
+            *("MaxInputBytesPerBatch", "MaxInputBytesPerBatchPath"),
+        ),
+        frozenset(),
+    ),
+    ("ResultWriter", "WriterConfig"): {
+        "Transformation": frozenset({"NONE", "COMPACT", "FLATTEN"}),
+        "OutputType": frozenset({"JSON", "JSONL"}),
+    },
+}
+"""Fields of a distributed Map's parts, with their values where these are named."""
 
 
 def findings(state: State) -> Iterator[Finding]:
@@ -41,6 +62,8 @@ def findings(state: State) -> Iterator[Finding]:
                 yield Finding("wrong-value", f"{state.path}/{name}", f"{text} Mode DISTRIBUTED")
     yield from _resource(state, "ItemReader", _READERS)
     yield from _resource(state, "ResultWriter", _WRITERS)
+    for place, known in _PARTS.items():
+        yield from _part(state, place, known)
     if "ItemReader" in state.fields and "Items" in state.fields:
         text = "ItemReader and Items exclude each other; remove one"
         yield Finding("exclusive-fields", f"{state.path}/Items", text)
@@ -90,8 +113,27 @@ def _resource(state: State, field: str, known: frozenset[str]) -> Iterator[Findi
     if other in value:
         text = f"the state is in {state.language}; write {instead}"
         yield Finding("wrong-language", f"{path}/{other}", text)
-    config = value.get("ReaderConfig")
-    kind = config.get("InputType") if isinstance(config, Mapping) else None
-    if isinstance(kind, str) and kind not in _INPUTS and not is_placeholder(kind):
-        text = f"{kind!r} is unknown{near(kind, _INPUTS)}"
-        yield Finding("wrong-value", f"{path}/ReaderConfig/InputType", text)
+
+
+def _part(
+    state: State, place: tuple[str, ...], known: Mapping[str, frozenset[str]]
+) -> Iterator[Finding]:
+    fields: Any = state.fields
+    for name in place:
+        fields = fields.get(name) if isinstance(fields, Mapping) else None
+    if not isinstance(fields, Mapping):
+        return
+    path = "/".join((state.path, *place))
+    for name, value in fields.items():
+        if (plain := str(name).removesuffix(".$")) not in known:
+            yield Finding("unknown-field", f"{path}/{name}", f"is unknown{near(plain, known)}")
+            continue
+        is_open = is_expression(value) or is_placeholder(value)
+        if known[plain] and isinstance(value, str) and not is_open and value not in known[plain]:
+            text = f"{value!r} is unknown{near(value, known[plain])}"
+            yield Finding("wrong-value", f"{path}/{name}", text)
+    if fields.get("CSVHeaderLocation") == "GIVEN" and "CSVHeaders" not in fields:
+        yield Finding("missing-field", path, "CSVHeaders is required where the headers are GIVEN")
+    if place == ("ItemBatcher",) and not any(str(name).startswith("Max") for name in fields):
+        text = "MaxItemsPerBatch or MaxInputBytesPerBatch is required"
+        yield Finding("missing-field", path, text)

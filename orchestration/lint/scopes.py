@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from orchestration.lint.findings import Finding
 from orchestration.lint.machines import Machine, State
+from orchestration.lint.values import is_placeholder
 
 Names = frozenset[str]
+_LONGEST_NAME: Final = 80
 _EXISTS = re.compile(r"\$exists\(\s*\$(\w+)")
 
 
@@ -86,14 +88,30 @@ def _asked(rule: Mapping[str, Any]) -> Names:
     return frozenset(() if "$not" in condition else _EXISTS.findall(condition))
 
 
+def _assigning(state: State) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield state.path, state.fields
+    for key in ("Choices", "Catch"):
+        yield from state.objects(key)
+
+
+def naming(state: State) -> Iterator[Finding]:
+    """Yield the variables that a state assigns under names that no variable may have."""
+    for path, fields in _assigning(state):
+        for name in sorted(assigned(fields)):
+            if name == "states":
+                text = "is what Step Functions itself gives; choose another name"
+            elif is_placeholder(name) or (name.isidentifier() and len(name) <= _LONGEST_NAME):
+                continue
+            else:
+                text = f"expected a name of letters, digits and _, at most {_LONGEST_NAME}"
+            yield Finding("wrong-value", f"{path}/Assign/{name}", text)
+
+
 def shadowing(state: State, scope: Scope) -> Iterator[Finding]:
     """Yield the variables that a state inside of another assigns, and the scope around has."""
     outer = state.machine.outer
     if outer is None or state.machine.is_distributed:
         return
-    places = [(state.path, state.fields)]
-    for key in ("Choices", "Catch"):
-        places += state.objects(key)
     around: set[str] = set()
     machine: Machine | None = outer.machine
     while machine is not None:
@@ -101,7 +119,7 @@ def shadowing(state: State, scope: Scope) -> Iterator[Finding]:
             around |= assigned(each.fields)
         is_own = machine.is_distributed or machine.outer is None
         machine = None if is_own or machine.outer is None else machine.outer.machine
-    for path, fields in places:
+    for path, fields in _assigning(state):
         for name in sorted(assigned(fields) & around & scope.may):
             text = f"{name} is a variable of the state machine around, which no state in here may"
             yield Finding("shadowed-variable", f"{path}/Assign/{name}", f"{text} assign; rename it")

@@ -13,7 +13,7 @@ _MAX_DELAY: Final = 31_622_400
 _PLACEHOLDER = re.compile(
     r"\$\{[^}]*\}|\{\{.*?\}\}|\{[A-Z][A-Z_-]+\}|<[A-Za-z_ -]+>|^__\w+__$|%\w+%", re.DOTALL
 )
-_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})")
+TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})")
 _TEXTS = ("Comment", "Next", "Default", "Resource", "Error", "Cause", "Label", "StartAt")
 _PATH_TEXTS = ("InputPath", "OutputPath", "ResultPath", "ItemsPath")
 _NUMBERS: Final[dict[str, tuple[int, int, bool]]] = {
@@ -66,7 +66,7 @@ def _value(name: Any, value: Any, where: str) -> Iterator[Finding]:
         yield Finding("wrong-value", where, "expected true; a state that goes on has Next")
     elif name in _LISTS:
         yield from _list(name, value, where)
-    elif name == "Timestamp" and not (isinstance(value, str) and _TIME.fullmatch(value)):
+    elif name == "Timestamp" and not (isinstance(value, str) and TIME.fullmatch(value)):
         text = "expected a time such as 2026-11-01T18:00:00Z"
         yield Finding("wrong-value", where, f"{text}, not {value!r}")
     elif name in _OBJECTS and not isinstance(value, Mapping):

@@ -39,6 +39,7 @@ _AWS = "arn:aws:states:::"
 _SCORE = "States/Evaluate/ItemProcessor/States/Score"
 _COPY = "States/EachObject/ItemProcessor/States/Copy"
 _LARGE = "States/IsLarge/Choices/0"
+_READER = "States/EachObject/ItemReader"
 _ROWS: Final[list[tuple[str, str, str, Any, str]]] = [
     # Structure.
     ("no StartAt", "jsonata", "StartAt", REMOVED, "missing-field"),
@@ -264,6 +265,8 @@ _ROWS: Final[list[tuple[str, str, str, Any, str]]] = [
     ("Next in an inner rule", "jsonpath", f"{_LARGE}/And/0/Next", "Record", "unknown-field"),
     ("And of nothing", "jsonpath", f"{_LARGE}/And", [], "wrong-value"),
     ("no rules", "jsonpath", "States/IsLarge/Choices", [], "wrong-value"),
+    ("a time that is a date", "jsonpath", f"{_LARGE}/And/1",
+     {"Variable": "$.check.at", "TimestampGreaterThan": "2026-11-01"}, "wrong-value"),
     # Maps, branches, pauses.
     ("a Map of nothing", "jsonata", "States/Evaluate/ItemProcessor", REMOVED, "missing-field"),
     ("an inner machine without StartAt", "jsonata", "States/Evaluate/ItemProcessor/StartAt",
@@ -293,5 +296,31 @@ _ROWS: Final[list[tuple[str, str, str, Any, str]]] = [
      {"Type": "Wait", "Timestamp": "tomorrow", "End": True}, "wrong-value"),
     ("a time-out of 0", "jsonata", f"{_SCORE}/TimeoutSeconds", 0, "wrong-value"),
     ("Error and ErrorPath", "jsonpath", "States/Failed/Error", "E", "exclusive-fields"),
+    ("an unknown field of a reader", "jsonpath", f"{_READER}/ReaderConfig",
+     {"MaxItem": 5}, "unknown-field"),
+    ("an unknown place of headers", "jsonpath", f"{_READER}/ReaderConfig",
+     {"InputType": "CSV", "CSVHeaderLocation": "FIRST"}, "wrong-value"),
+    ("headers that are not given", "jsonpath", f"{_READER}/ReaderConfig",
+     {"InputType": "CSV", "CSVHeaderLocation": "GIVEN"}, "missing-field"),
+    ("batches of no size", "jsonpath", "States/EachObject/ItemBatcher",
+     {"BatchInput": {"a": 1}}, "missing-field"),
+    ("an unknown form of results", "jsonpath", "States/EachObject/ResultWriter",
+     {"WriterConfig": {"OutputType": "XML"}}, "wrong-value"),
+    ("a share and its path", "jsonpath", "States/EachObject/ToleratedFailurePercentagePath",
+     "$.share", "exclusive-fields"),
+    ("a job that an Express execution can't follow", "jsonpath", f"{_COPY}/Resource",
+     f"{_AWS}glue:startJobRun.sync", "wrong-pattern"),
+    # Names, credentials, requests of no API.
+    ("a variable named states", "jsonata", "States/Prepare/Assign/states", "x", "wrong-value"),
+    ("a variable with a hyphen", "jsonata", "States/Train/Catch/0/Assign/the-error",
+     "x", "wrong-value"),
+    ("credentials without a role", "jsonpath", "States/Record/Credentials",
+     {"RoleARN": "arn:aws:iam::210987654321:role/writer"}, "missing-field"),
+    ("a deep merge", "jsonpath", f"{_COPY}/Parameters/Key.$",
+     "States.JsonMerge($.a, $.b, true)", "unknown-intrinsic"),
+    ("an unknown method", "polled", "States/Stop",
+     {"Type": "Task", "Resource": f"{_AWS}http:invoke", "Next": "Failed",
+      "Arguments": {"ApiEndpoint": "https://example.com", "Method": "SEND"}},
+     "wrong-request-value"),
 ]  # fmt: skip
 FAULTS = [Fault(*row) for row in _ROWS]

@@ -138,7 +138,7 @@ def _argument(text: str, position: int, read: Call, depth: int) -> tuple[int, st
         return literal.end(), literal["text"]
     scalar = _SCALAR.match(text, position)
     if scalar is not None:
-        return scalar.end(), None
+        return scalar.end(), scalar[0].strip()
     place = _PATH.match(text, position)
     if place is not None:
         read.paths.append(path(place["path"].strip()))
@@ -164,6 +164,8 @@ def _check(name: str, arguments: list[str | None], read: Call) -> None:
         holes = len(re.findall(r"(?<!\\)\{\}", template))
         if holes != count - 1:
             read.faults.append(f"its text has {holes} places {{}} and {count - 1} values for them")
+    if name == "States.JsonMerge" and arguments[2] == "true":
+        read.faults.append("States.JsonMerge merges the topmost level only: its last is false")
     algorithm = arguments[1] if name == "States.Hash" else None
     if algorithm is not None and algorithm not in _HASHES:
         read.faults.append(f"{algorithm!r} is unknown to States.Hash{near(algorithm, _HASHES)}")

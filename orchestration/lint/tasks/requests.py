@@ -23,6 +23,11 @@ _LARGEST_PAYLOAD: Final = 262_144
 _ATTRIBUTE: Final = "AttributeValue"
 _SURE: Final = ("expected an object", "expected a list", "takes exactly", "AWS does not know")
 """Problems that no conversion mends: `"true"` is taken for true, and 5 for `"5"`."""
+_OWN_VALUES: Final = {
+    "Method": ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"),
+    "AuthType": ("IAM_ROLE", "NO_AUTH", "RESOURCE_POLICY"),
+}
+"""Values of fields where the request is not that of an API."""
 _TO_REPLACE = re.compile(r"^'[^']*([A-Z]{2,}_[A-Z]+|EXAMPLE)")
 """Texts that documentation has in place of somebody's own."""
 
@@ -72,6 +77,11 @@ def _own(values: Mapping[str, Tree], path: str, used: Integration) -> Iterator[F
         if name not in used.own:
             text = f"{used.resource} has no field {name}{near(name, used.own)}"
             yield Finding("unknown-request-field", f"{path}/{name}", text)
+    for name, known in _OWN_VALUES.items():
+        value = values.get(name)
+        if isinstance(value, str) and value not in known:
+            text = f"{value!r} is unknown{near(value, known)}"
+            yield Finding("wrong-request-value", f"{path}/{name}", text)
 
 
 def _plain(value: Any, language: str) -> Tree:

@@ -151,6 +151,9 @@ def findings(state: State) -> Iterator[Finding]:
     if arn["rest"].startswith(_NAMED):
         return
     parts = _parts(resource)
+    if parts is not None and parts[2] and state.machine.is_express:
+        text = f"Express executions have no .{parts[2]}; give the Map the ExecutionType STANDARD"
+        yield Finding("wrong-pattern", path, text)
     if parts is None:
         if not is_placeholder(arn["rest"]):
             text = f"{resource} is unknown: expected arn:aws:states:::SERVICE:ACTION"
