@@ -62,6 +62,8 @@ def test_what_a_schedule_that_catches_up_has_missed_is_named_and_started_once(
         f"times since 2024-06-01T00:00Z that are over: {len(years)}; `orchestrate backfill {path}`"
     )
     assert (deployed.status, told in deployed.err) == (0, True), deployed.err
+    again = orchestrate("deploy", "step-functions", path, "--dry-run", "--json").document
+    assert again["missed"] == [f"{year}-01-01T06:00:00+00:00" for year in years]
     command = ("backfill", path, "--yes", "--json")
     started = orchestrate(*command).document["started"]
     assert [each["run"] for each in started] == [f"yearly/{year}-01-01T06:00:00Z" for year in years]

@@ -65,33 +65,38 @@ def deploy(
         if deployment.changes:
             consent.ask(f"Make these {len(deployment.changes)} changes")
             planned.apply(on_change=lambda change: consent.report(f"did {change.summary}"))
+    missed, warnings = _missed(loaded)
     if consent.as_json:
-        document(_as_json(deployment, dry_run=consent.dry_run))
-    else:
-        _catching_up(pipeline, loaded)
-        say(deployment.state_machine_arn)
+        told = _as_json(deployment, dry_run=consent.dry_run)
+        document({**told, "missed": missed, "warnings": [*told["warnings"], *warnings]})
+        return
+    for text in warnings:
+        note(f"warning: {text}")
+    if missed and (schedule := loaded.schedule_spec()):
+        note(
+            f"times since {schedule.start} that are over: {len(missed)}; `orchestrate "
+            f"backfill {pipeline}` starts each run that is missing, once"
+        )
+    say(deployment.state_machine_arn)
 
 
-def _catching_up(pipeline: str, loaded: Pipeline) -> None:
-    """Say which runs of a schedule that catches up the service itself never starts."""
+def _missed(pipeline: Pipeline) -> tuple[list[str], list[str]]:
+    """Return past times for which a schedule that catches up starts no run, and warnings.
+
+    The service itself starts nothing for a time before the deployment.
+    """
     from datetime import UTC, datetime
 
     from orchestration.deploy.executions.backfilling import fires_between
 
-    schedule = loaded.schedule_spec()
+    schedule = pipeline.schedule_spec()
     if schedule is None or not schedule.catchup or schedule.start is None:
-        return
+        return [], []
     begin, now = datetime.fromisoformat(schedule.start), datetime.now(tz=UTC)
     try:
-        over = len(fires_between(loaded, begin, now))
+        return [each.time.isoformat() for each in fires_between(pipeline, begin, now)], []
     except StartError as error:  # Too many for one back-fill.
-        note(f"warning: {error}")
-        return
-    if over:
-        note(
-            f"times since {schedule.start} that are over: {over}; `orchestrate backfill "
-            f"{pipeline}` starts each run that is missing, once"
-        )
+        return [], [str(error)]
 
 
 def _announce(deployment: Deployment, *, dry_run: bool, full: bool) -> None:
