@@ -110,6 +110,17 @@ def test_a_message_of_several_lines_is_told_whole(prefix: str) -> None:
     )
 
 
+def test_marks_that_the_toolkit_has_moved_from_their_code_are_left_out() -> None:
+    frames = ["Traceback (most recent call last):", 'File "train.py", line 24, in main']
+    code = 'features, left = table.read(Path(os.environ["SM_CHANNEL_TRAINING"]))'
+    error = "KeyError: 'SM_CHANNEL_TRAINING'"
+    steps = [f"step {n}" for n in range(30)]
+    moved = [*steps, *frames, code, *"~~~~~~~~~~~~~~~~^^^^^", "^^^^^^^^^^^^^^^", error]
+    assert end_of(moved) == [*steps[-16:], *frames, code, error]
+    beneath = [*frames, f"    {code}", "    ~~~~~~~~~~^^^^^^^^^^^^", error]
+    assert end_of(beneath) == beneath
+
+
 @pytest.mark.parametrize("lines", [["step 1", "killed"], ['ErrorMessage "out of memory"']])
 def test_what_has_no_traceback_is_told_by_its_last_lines(lines: list[str]) -> None:
     assert end_of(lines) == lines

@@ -29,6 +29,9 @@ _RANK: Final = re.compile(r"^ +rank +: (\d+)", re.MULTILINE)
 # sagemaker_training/errors.py, 5.1.4.
 _QUOTE_BEGINS: Final = 'ErrorMessage "'
 _QUOTE_ENDS: Final = "Command "
+# It strips what it reads of the standard error, where Python writes the marks below a line of code
+# one by one: each then has a line of its own, below nothing (sagemaker_training/process.py, 5.1.4).
+_MOVED_MARKS: Final = re.compile(r"[~^]+")
 
 
 def end_of(lines: Sequence[str]) -> list[str]:
@@ -37,6 +40,7 @@ def end_of(lines: Sequence[str]) -> list[str]:
     The traceback of the launcher is left out, and so is the toolkit's quote if the lines hold
     what it quotes.
     """
+    lines = [line for line in lines if not _MOVED_MARKS.fullmatch(line)]
     tracebacks = _tracebacks(lines)
     launcher = {at for each in tracebacks if _is_launcher(lines, each) for at in each[:-1]}
     quoted = _quoted(lines)
