@@ -14,6 +14,7 @@ from orchestration.planning.search.answers.besides import besides
 from orchestration.planning.search.answers.learning_rates import advice
 from orchestration.planning.search.answers.plans import Plan, Range, Reason
 from orchestration.planning.search.measured.corrections import corrections
+from orchestration.planning.search.measured.spot import Paid
 from orchestration.planning.search.objective import Objective
 from orchestration.planning.search.preference import PRICE_FACTOR, extrapolates
 from orchestration.planning.search.space import Space
@@ -42,7 +43,7 @@ def plan_of(
         step = step.widened(step.high / step.expected)
     beside = besides(task, c.global_batch)
     time = step.times(steps).plus(beside.seconds)
-    price, usd_per_s = space.price(instance.name), space.usd_per_s(instance.name)
+    price = space.price(instance.name)
     peak = peak_tflops(accelerators()[c.machine.accelerator], c.precision) or 0.0
     return Plan(
         instance_type=instance.name,
@@ -54,7 +55,7 @@ def plan_of(
         steps=steps,
         time_s=time,
         besides=beside,
-        cost_usd=_cost(time, price, usd_per_s, count),
+        cost_usd=_cost(time, price, space.paid(instance.name), count),
         price=price,
         mfu=None
         if task.model.kind == "custom"
@@ -63,17 +64,19 @@ def plan_of(
         warnings=(
             *choice.remarks,
             *_container(task, instance),
-            *_warnings(task, space, price is not None),
+            *_warnings(task),
+            *(_spot(space, instance.name) if price is not None and space.spot else ()),
             *_unmeasured(task, c),
             *_host_threads(c, choice),
         ),
     )
 
 
-def _cost(time: Range, price: Price | None, usd_per_s: float | None, count: int) -> Range | None:
-    if price is None or usd_per_s is None:
+def _cost(time: Range, price: Price | None, paid: Paid, count: int) -> Range | None:
+    if price is None:
         return None
-    cost = time.times(usd_per_s * count)
+    shares = Range(time.low * paid.low, time.expected * paid.expected, time.high * paid.high)
+    cost = shares.times(price.usd_per_hour / 3600 * count)
     return cost.widened(PRICE_FACTOR) if price.estimate else cost
 
 
@@ -169,7 +172,20 @@ def _host_threads(c: Configuration, choice: StrategyChoice) -> Iterator[str]:
         )
 
 
-def _warnings(task: Task, space: Space, priced: bool) -> list[str]:
+def _spot(space: Space, name: str) -> Iterator[str]:
+    """Say what the cost of a plan on spot assumes."""
+    history = space.measured_spot(name)
+    if history is None and not space.spot_saving:
+        yield "the saving of spot is unknown; the cost is that of on-demand instances"
+        return
+    measured = "" if history is None else f", as {history} did"
+    yield (
+        f"the cost assumes that spot saves {space.paid(name).saving()}{measured}; the time assumes "
+        "no interruption"
+    )
+
+
+def _warnings(task: Task) -> list[str]:
     warnings = []
     if task.startup_s:
         warnings.append(
@@ -184,11 +200,4 @@ def _warnings(task: Task, space: Space, priced: bool) -> list[str]:
             f"the model was made for {trained:,} tokens; samples of {task.sequence:,} need more "
             "positions"
         )
-    if priced and space.spot and space.spot_saving:
-        warnings.append(
-            f"the cost assumes that spot saves {space.spot_saving:.0%}; the time assumes no "
-            "interruption"
-        )
-    if priced and space.spot and not space.spot_saving:
-        warnings.append("the saving of spot is unknown; the cost is that of on-demand instances")
     return warnings

@@ -9,6 +9,7 @@ from typing import Final
 
 from orchestration.catalog import Instance, Price, best_known_region, instances, price
 from orchestration.planning.model.configuration import Offload, Recompute
+from orchestration.planning.search.measured.spot import Paid, SpotHistory
 
 LONGEST_RUN_S: Final = 28 * 24 * 3600
 """Longest run of a training job: 28 days.
@@ -31,6 +32,8 @@ class Space:
     spot: bool = False
     spot_saving: float = 0.0
     """Fraction of the on-demand price that spot saves; no table has it, for it changes hourly."""
+    spot_history: Mapping[str, SpotHistory] = field(default_factory=dict)
+    """Past spot jobs by instance type; enough of them count instead of ``spot_saving``."""
     strategies: frozenset[str] | None = None
     """Allowed kinds of strategies; ``None``: all."""
     recompute: tuple[Recompute, ...] = ("none", "attention", "operators", "full")
@@ -76,5 +79,16 @@ class Space:
     def usd_per_s(self, name: str) -> float | None:
         """Return an instance's price per second, less what spot saves; ``None``: unknown."""
         known = self.price(name)
-        saving = self.spot_saving if self.spot else 0.0
-        return None if known is None else known.usd_per_hour * (1 - saving) / 3600
+        return None if known is None else known.usd_per_hour * self.paid(name).expected / 3600
+
+    def paid(self, name: str) -> Paid:
+        """Return the share of an instance's on-demand price that is paid."""
+        if (history := self.measured_spot(name)) is not None:
+            return history.paid
+        share = 1 - self.spot_saving if self.spot else 1.0
+        return Paid(share, share, share)
+
+    def measured_spot(self, name: str) -> SpotHistory | None:
+        """Return the spot jobs that say what a plan on an instance type pays; ``None``: none."""
+        history = self.spot_history.get(name) if self.spot else None
+        return history if history is not None and history.is_enough else None

@@ -1,4 +1,4 @@
-"""``orchestrate plan --account``: quotas and offerings of an account, which are only read."""
+"""``orchestrate plan --account``: quotas, offerings and past spot jobs, which are only read."""
 
 from __future__ import annotations
 
@@ -19,28 +19,38 @@ https://docs.aws.amazon.com/general/latest/gr/sagemaker.html
 
 
 def limits(session: Any) -> AccountLimits:
-    """Read the limits of a session's account and region.
+    """Read the limits of a session's account and region, and what its spot jobs saved.
 
     Raises:
-        DeployError: the account does not let them be read.
+        DeployError: the account does not let the limits be read. Jobs are not needed.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
+    from orchestration.cli.commands.reading.spot_jobs import spot_jobs
     from orchestration.planning.search.asked.account import AccountLimits
+    from orchestration.planning.search.measured.spot import histories
     from orchestration.preflight.checks.quotas import values
     from orchestration.preflight.reader import Reader, Unread
 
     region = str(session.region_name)
+    reader = Reader(session)
     try:
-        quotas = values(Reader(session))
+        quotas = values(reader)
         zones = _zones(session.client("ec2"))
     except (BotoCoreError, ClientError, Unread) as error:
         raise DeployError(f"the quotas of {region} can't be read: {error}") from error
+    jobs, unread = [], ""
+    try:
+        jobs = list(spot_jobs(reader))
+    except Unread as error:
+        unread = f"{error.action}: {error}"
     return AccountLimits(
         region=region,
         training=_quotas(quotas, spot=False),
         spot=_quotas(quotas, spot=True),
         zones=zones,
+        spot_history=histories(jobs),
+        unread=unread,
     )
 
 

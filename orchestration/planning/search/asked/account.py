@@ -1,10 +1,11 @@
-"""Limits of an account in one region: how many instances it may run, and where they are offered."""
+"""An account in one region: how many instances it may run, where they are, what spot saved."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
+from orchestration.planning.search.measured.spot import ENOUGH, SpotHistory
 from orchestration.planning.search.space import Space
 
 
@@ -18,6 +19,10 @@ class AccountLimits:
     spot: Mapping[str, int]
     """Quotas of training jobs on managed spot."""
     zones: Mapping[str, tuple[str, ...]]
+    spot_history: Mapping[str, SpotHistory] = field(default_factory=dict)
+    """Past spot jobs by instance type."""
+    unread: str = ""
+    """The error that kept spot jobs from being read."""
 
     def most(self, name: str, *, spot: bool) -> int | None:
         """Return how many instances of a type may run at once; ``None``: unknown."""
@@ -32,7 +37,7 @@ class AccountLimits:
             most = self.most(instance.name, spot=space.spot)
             if most is not None:
                 quotas[instance.name] = min(most, quotas.get(instance.name, most))
-        return replace(space, quotas=quotas)
+        return replace(space, quotas=quotas, spot_history=self.spot_history)
 
     def lines(self, space: Space, chosen: tuple[str, int] | None) -> list[str]:
         """Return what matters to a plan: the limit of what it takes, and types without any."""
@@ -53,7 +58,25 @@ class AccountLimits:
             shown = ", ".join(none[:_SHOWN])
             more = f" and {len(none) - _SHOWN} more" if len(none) > _SHOWN else ""
             lines.append(f"none of {shown}{more}: ask for a quota, or take another region")
-        return lines
+        return [*lines, *self._spot_lines(space, chosen)]
+
+    def _spot_lines(self, space: Space, chosen: tuple[str, int] | None) -> Iterator[str]:
+        """Yield what spot saved on the allowed types, the chosen one first."""
+        if self.unread:
+            yield f"what spot saved can't be read ({self.unread})"
+        names = [each.name for each in space.allowed() if each.name in self.spot_history]
+        names.sort(key=lambda name: chosen is None or name != chosen[0])
+        for name in names[:_SHOWN]:
+            history = self.spot_history[name]
+            jobs = [f"{job.name} {1 - job.paid:.0%}" for job in history.jobs]
+            more = f" and {len(jobs) - _SHOWN} more" if len(jobs) > _SHOWN else ""
+            few = "" if history.is_enough else f"; a plan counts it from {ENOUGH} jobs on"
+            yield (
+                f"spot saved {history.paid.saving()} on {name}: {history} "
+                f"({', '.join(jobs[:_SHOWN])}{more}){few}"
+            )
+        if len(names) > _SHOWN:
+            yield f"spot jobs on {len(names) - _SHOWN} more types"
 
 
 _SHOWN = 4
