@@ -96,7 +96,8 @@ def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTi
         backward += b1
     if c.trainable is not None:
         # Frozen matrices have no gradients; those of adapters are products like any other's.
-        adapters = 2 * tokens * c.trainable / s.layers / t / r.matmul_16
+        passed = c.trainable * _passed(c, s)
+        adapters = 2 * tokens * passed / s.layers / t / r.matmul_16
         forward, backward = forward + adapters, backward / 2 + 2 * adapters
     unpacked = _unpacking_time(c, s, r)
     forward, backward = forward + unpacked, backward + (0 if c.separate_unpacking else unpacked)
@@ -178,23 +179,52 @@ def adapter_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
     """Return the bytes per token that the adapters of a layer move: forward, backward.
 
     Projections of attention have one, and with ``adapter_targets: all`` those of the feed-forward
-    network, too. Adapters beside weights of few bits are in fp32, and others in the weights'
-    precision. Dropout reads and writes the input, and writes a mask.
+    network and of each expert, too. Adapters beside weights of few bits are in fp32, and others in
+    the weights' precision. Dropout reads and writes the input, and writes a mask.
     """
     if c.trainable is None:
         return 0.0, 0.0
-    gate, ffn = 2 if s.gated else 1, s.ffn if c.adapter_targets == "all" else 0
-    inputs = (3 + gate * bool(ffn)) * s.hidden + (s.output + ffn) / c.tensor
-    networks = (gate * ffn) / c.tensor + (s.hidden if ffn else 0)
-    outputs = (s.query + s.keys_and_values) / c.tensor + s.hidden + networks
+    inputs, outputs = (
+        s.scale * common + expert * s.routed * padding(c, s) / c.tensor
+        for common, expert in zip(_adapted(c, s, c.tensor), _adapted_of_expert(c, s), strict=True)
+    )
     wide = bool(c.frozen_bits)
     dropped = (9.0 if wide else 5.0) if c.adapter_dropout else 0.0
     forward, backward = (
         (each_input + dropped) * inputs + each_output * outputs
         for each_input, each_output in _ADAPTED[wide]
     )
-    scale = s.scale * c.element_bytes / 2
+    scale = c.element_bytes / 2
     return forward * scale, backward * scale
+
+
+def _adapted(c: Configuration, s: Sizes, tensor: int) -> tuple[float, float]:
+    """Return the widths of the inputs and outputs that every token's adapters have in a layer."""
+    gate, ffn = 2 if s.gated else 1, s.ffn if c.adapter_targets == "all" else 0
+    inputs = (3 + gate * bool(ffn)) * s.hidden + (s.output + ffn) / tensor
+    networks = (gate * ffn) / tensor + (s.hidden if ffn else 0)
+    return inputs, (s.query + s.keys_and_values) / tensor + s.hidden + networks
+
+
+def _adapted_of_expert(c: Configuration, s: Sizes) -> tuple[float, float]:
+    """Return the same of one routed expert, whose matrices have adapters of their own (PEFT's).
+
+    An average layer has `s.sparse` of it.
+    """
+    if not s.experts or c.adapter_targets != "all":
+        return 0.0, 0.0
+    gate = 2 if s.gated else 1
+    inputs, outputs = gate * s.hidden + s.expert_ffn, gate * s.expert_ffn + s.hidden
+    return s.sparse * inputs, s.sparse * outputs
+
+
+def _passed(c: Configuration, s: Sizes) -> float:
+    """Return the share of the adapters' parameters that a token passes: not those of all experts.
+
+    A matrix's adapter has as many parameters for each rank as it has inputs and outputs.
+    """
+    common, expert = s.scale * sum(_adapted(c, s, 1)), sum(_adapted_of_expert(c, s))
+    return (common + s.routed * padding(c, s) * expert) / (common + s.experts * expert)
 
 
 def padding(c: Configuration, s: Sizes) -> float:
