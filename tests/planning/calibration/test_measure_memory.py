@@ -1,0 +1,26 @@
+"""``tools/planning/measure_memory.py``, which measures with a GPU alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.slow  # torch takes seconds to import
+def test_a_machine_without_a_gpu_is_told_and_nothing_is_written(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    out = tmp_path / "out.csv"
+    ended = subprocess.run(
+        [sys.executable, ROOT / "tools/planning/measure_memory.py", out, "--gpu", "h100"],
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("measure_memory.py needs a GPU, but PyTorch ")
+    assert not out.exists()
