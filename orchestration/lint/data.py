@@ -56,7 +56,7 @@ def _jsonata(text: Text, scope: Scope, given: Fields) -> Iterator[Finding]:
     for use in dict.fromkeys(reading.uses):
         if use.name == "states":
             yield from _states(text, use.path)
-            if use.path[:1] == ("input",) and not (guarded or use.is_optional):
+            if use.path[:1] == ("input",) and not guarded:
                 yield from _input(text, use.path[1:], given)
         elif not use.is_called and use.name not in jsonata.FUNCTIONS:
             yield from _variable(use.name, text, scope, guarded=guarded)

@@ -75,22 +75,6 @@ def test_a_state_may_be_named_no_in_yaml() -> None:
     assert lint(f"{{StartAt: No, States: {{{states}}}}}", is_yaml=True) == []
 
 
-def test_a_list_may_leave_out_what_has_no_value() -> None:
-    parts = "$states.input.reason, $states.input.Cause"
-
-    def found(cause: str) -> list[str]:
-        caught = [{"ErrorEquals": ["States.ALL"], "Next": "Failed"}]
-        resource = "arn:aws:lambda:us-east-1:123456789012:function:f"
-        task = {"Type": "Task", "Resource": resource, "Catch": caught, "End": True}
-        failed = {"Type": "Fail", "Error": "E", "Cause": f"{{% {cause} %}}"}
-        states = {"Call": task, "Failed": failed}
-        machine = {"QueryLanguage": "JSONata", "StartAt": "Call", "States": states}
-        return [finding.rule for finding in check(machine)]
-
-    assert found(f"$join([{parts}], ': ')") == []
-    assert found("$states.input.reason & ': '") == ["unknown-input"]
-
-
 def test_what_is_filled_in_when_deploying_is_no_fault() -> None:
     request = {"FunctionName": "${Function}", "Payload": {"bucket": "{% '${Bucket}' & $n %}"}}
     state = {

@@ -35,8 +35,6 @@ class Use:
     name: str
     path: tuple[str, ...] = ()
     is_called: bool = False
-    is_optional: bool = False
-    """True for one of several elements of a list, which leaves out what has no value."""
 
 
 @dataclass(slots=True)
@@ -87,8 +85,6 @@ class _Walk:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._lists = 0
-        """How many lists of several elements are around."""
 
     def node(  # noqa: C901 - one arm for each type of node
         self, node: Any, bound: set[str], *, has_context: bool
@@ -115,11 +111,6 @@ class _Walk:
                 self.node(node.body, inner, has_context=has_context)
             case "function" | "partial":
                 self._call(node, bound, has_context)
-            case "unary" if node.value == "[" and len(node.expressions or ()) > 1:
-                self._lists += 1
-                for each in node.expressions:
-                    self.node(each, bound, has_context=has_context)
-                self._lists -= 1
             case _:
                 for each in _children(node):
                     self.node(each, bound, has_context=has_context)
@@ -175,7 +166,7 @@ class _Walk:
             if not has_context:
                 self._reading.contextless.append(f"${node.value}")
         elif node.value not in bound:
-            self._reading.uses.append(Use(node.value, path, is_optional=self._lists > 0))
+            self._reading.uses.append(Use(node.value, path))
 
     def _after(self, node: Any, bound: set[str]) -> None:
         """Note what the predicates and the grouping behind a node read."""
