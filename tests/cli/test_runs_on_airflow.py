@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,9 @@ from orchestration.local import EmbeddedAws
 from orchestration.local.airflow.home import dag_file, variables_in
 from orchestration.runs.airflow import Api, DagRuns
 from orchestration.runs.airflow.task_instances import steps, to_come
-from tests.cli.conftest import ROOT, STAGING, Command
+from tests.cli.airflow_components import TIME_SCALE, account_of, component, settings
+from tests.cli.conftest import ROOT, STAGING, Command, Said
+from tests.local.conftest import wait
 from tests.patience import PATIENCE_S
 from tests.shown import pages
 
@@ -39,6 +42,20 @@ WITH_DEFAULTS = (
     "  role: {default: arn:aws:iam::123456789012:role/r}\n  data: {default: 's3://b/d', ",
 )
 SCHEDULE = "schedule: {cron: 0 6 * * *, parameters: {bucket: b, data: 's3://b/d'}}"
+ROLE = "arn:aws:iam::123456789012:role/r"
+STOPPING = f"""\
+name: stopping
+overlap: stop_older
+region: us-east-1
+workspace: s3://stopping/runs
+role: {ROLE}
+stages:
+  train:
+    kind: training_job
+    image: image
+    entrypoint: [sh, -c, "until [ -e DOOR ]; do sleep 0.1; done"]
+    cluster: {{instance_type: ml.c5.xlarge}}
+"""
 GIVEN = ("-p", "bucket=b", "-p", "data=s3://b/d", "-p", "role=arn:aws:iam::123456789012:role/r")
 
 
@@ -71,7 +88,9 @@ def airflow_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
     queueing.write_text(STAGING.replace("name: copying", "name: queueing\noverlap: queue"))
     nightly = home / "nightly.yaml"
     nightly.write_text(STAGING.replace("name: copying", f"name: nightly\n{SCHEDULE}"))
-    every = (file, digits, skipping, queueing, nightly)
+    stopping = home / "stopping.yaml"
+    stopping.write_text(STOPPING.replace("DOOR", str(home / "door")))
+    every = (file, digits, skipping, queueing, nightly, stopping)
     files = [dag_file(Pipeline.load(each), home) for each in every]
     passwords = home / "passwords.json"
     passwords.write_text(json.dumps({"admin": PASSWORD}))
@@ -335,6 +354,58 @@ def test_airflows_scheduler_starts_a_run_that_queues_when_the_older_one_has_ende
             assert orchestrate("stop", f"queueing/{ended}", *there).status == 0
             assert active() == expected
         # The end of its input is its end.
+
+
+@with_airflow
+def test_airflow_ends_the_older_run_and_its_job_before_the_newer_one_pays(
+    airflow_api: Airflow,
+    there: tuple[str, ...],
+    orchestrate: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The scheduler, the workers and the triggerer are Airflow's own."""
+    file = airflow_api.file.with_name("stopping.yaml")
+
+    def jobs() -> list[Any]:
+        """Return the jobs, the oldest first."""
+        every = aws.state()["sagemaker"]["TrainingJobs"].values()
+        return sorted(every, key=lambda job: job["CreationTime"])
+
+    def await_jobs(*statuses: str) -> None:
+        wait(lambda: [job["TrainingJobStatus"] for job in jobs()], lambda now: now == [*statuses])
+
+    def start(name: str) -> None:
+        assert orchestrate("start", file, "--run-id", name, *there).status == 0
+
+    def watch(name: str) -> Said:
+        """Follow a run to its end."""
+        return orchestrate("watch", file, "--run-id", name, *there)
+
+    airflow_api.api.patch("dags", "stopping", body={"is_paused": False})
+    with EmbeddedAws(time_scale=TIME_SCALE) as aws:
+        aws.provide(roles=[ROLE])
+        aws.client("s3").create_bucket(Bucket="stopping")
+        environment = settings(airflow_api.variables, airflow_api.url, aws)
+        for name, value in account_of(aws).items():
+            monkeypatch.setenv(name, value)
+        with (
+            component("scheduler", environment, tmp_path / "scheduler.log"),
+            component("triggerer", environment, tmp_path / "triggerer.log"),
+        ):
+            start("first")
+            await_jobs("InProgress")
+            start("second")
+            await_jobs("Stopped", "InProgress")
+            airflow_api.file.with_name("door").touch()
+            second, first = watch("second"), watch("first")
+        older, newer = jobs()
+        calls = aws.calls(service="sagemaker")
+    assert (second.status, newer["TrainingJobStatus"]) == (0, "Completed"), second.err
+    assert first.status == 1
+    assert "Superseded: A newer run took its place: second" in first.err
+    assert older["TrainingEndTime"] <= newer["CreationTime"]
+    assert "StopTrainingJob" in [call.operation for call in calls]
 
 
 @with_airflow
