@@ -190,12 +190,14 @@ def approved(aws: EmbeddedAws, account: str | None = None) -> str:
     return str(made["ModelPackageArn"])
 
 
-def test_the_latest_approved_version_is_deployed_and_left_alone_until_there_is_another() -> None:
+def test_the_latest_approved_version_is_deployed_and_left_alone_until_there_is_another(
+    airflow: LocalAirflow,
+) -> None:
     with EmbeddedAws(time_scale=0.003) as aws:
         s3 = aws.client("s3")
         s3.create_bucket(Bucket="registry")
-        for on in ON[:2]:
-            report = run(deployment(), on=on, aws=aws)
+        for on in ON:
+            report = run(deployment(), on=on, aws=aws, airflow=airflow)
             assert (report.state, report.error) == ("failed", "NoApprovedModel")
             assert report.cause == "stage deploy: no version is approved in the model group prices"
         for path in ("weights.json", "code/inference.py"):
@@ -206,11 +208,14 @@ def test_the_latest_approved_version_is_deployed_and_left_alone_until_there_is_a
         assert deployed(aws, "step-functions") == (first, set())
         second = approved(aws)
         assert deployed(aws, "step-functions")[0] == second
+        assert deployed(aws, "airflow", airflow) == (second, set())
+        third = approved(aws)
+        assert deployed(aws, "airflow", airflow)[0] == third
 
 
-def deployed(aws: EmbeddedAws, on: On) -> tuple[str, set[str]]:
+def deployed(aws: EmbeddedAws, on: On, airflow: LocalAirflow | None = None) -> tuple[str, set[str]]:
     """Deploy; return the version that serves, and the operations that have made something."""
-    report = run(deployment(), on=on, aws=aws)
+    report = run(deployment(), on=on, aws=aws, airflow=airflow)
     assert (report.state, report.error, report.cause) == ("succeeded", None, None)
     outputs: Any = report.outputs
     assert outputs["deploy"]["answer"] == {"price": 264000}

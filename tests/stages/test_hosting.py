@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
@@ -40,6 +40,17 @@ def test_a_serverless_endpoint_has_no_instances_anywhere() -> None:
     assert [each["ServerlessConfig"] for each in variants] == [wanted] * 3
     assert not any("InstanceType" in each for each in variants)
     assert "DeploymentConfig" not in steps["deploy.update"].operation.request
+
+
+def test_a_model_and_that_of_its_trial_have_the_network_of_the_stage() -> None:
+    vpc = {"subnets": ["subnet-1"], "security_groups": ["sg-1"]}
+    update = {"trial": [{"request": 1}]}
+    made = calls(deployment(vpc=vpc, enable_network_isolation=True, update=update))
+    model = made["deploy.model"].operation.request
+    assert model["VpcConfig"] == {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}
+    assert model["EnableNetworkIsolation"] is True
+    [tried] = cast(Any, made["deploy.trial_config"].operation.request["ProductionVariants"])
+    assert tried["ModelName"] == model["ModelName"]
 
 
 def test_captured_data_is_kept_as_text_where_it_is() -> None:
