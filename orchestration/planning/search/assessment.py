@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from orchestration.catalog import Instance, Price, accelerators
+from orchestration.catalog.spot import Paid
 from orchestration.planning.cost.data_parallel import host_rate
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.search.amounts import duration, money
@@ -14,7 +15,6 @@ from orchestration.planning.search.answers.besides import besides
 from orchestration.planning.search.answers.learning_rates import advice
 from orchestration.planning.search.answers.plans import Plan, Range, Reason
 from orchestration.planning.search.measured.corrections import corrections
-from orchestration.planning.search.measured.spot import Paid
 from orchestration.planning.search.objective import Objective
 from orchestration.planning.search.preference import PRICE_FACTOR, extrapolates
 from orchestration.planning.search.space import Space

@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from orchestration.catalog import Instance, Price, best_known_region, instances, price
+from orchestration.catalog.spot import Paid, SpotHistory
 from orchestration.planning.model.configuration import Offload, Recompute
-from orchestration.planning.search.measured.spot import Paid, SpotHistory
 
 LONGEST_RUN_S: Final = 28 * 24 * 3600
 """Longest run of a training job: 28 days.

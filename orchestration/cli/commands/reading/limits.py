@@ -26,9 +26,9 @@ def limits(session: Any) -> AccountLimits:
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
+    from orchestration.catalog.spot import histories
     from orchestration.cli.commands.reading.spot_jobs import spot_jobs
     from orchestration.planning.search.asked.account import AccountLimits
-    from orchestration.planning.search.measured.spot import histories
     from orchestration.preflight.checks.quotas import values
     from orchestration.preflight.reader import Reader, Unread
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from orchestration.planning.search.measured.spot import SpotJob
+    from orchestration.catalog.spot import SpotJob
     from orchestration.preflight.reader import Reader
 
 MOST: Final = 50
@@ -21,7 +21,7 @@ def spot_jobs(reader: Reader) -> Iterator[SpotJob]:
     Their saving is 1 less billed over training time:
     https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingJob.html
     """
-    from orchestration.planning.search.measured.spot import SpotJob
+    from orchestration.catalog.spot import SpotJob
 
     listed = reader.every(
         "sagemaker", "ListTrainingJobs", "TrainingJobSummaries", StatusEquals="Completed",

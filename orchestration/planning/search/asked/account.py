@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from orchestration.planning.search.measured.spot import ENOUGH, SpotHistory
+from orchestration.catalog.spot import ENOUGH, SpotHistory
 from orchestration.planning.search.space import Space
 
 

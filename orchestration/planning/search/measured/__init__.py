@@ -1,1 +1,1 @@
-"""Corrections by what was measured: of the same training, and of past jobs on spot capacity."""
+"""Corrections of predictions by what was measured of the same training."""

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from orchestration.planning.search.measured.spot import ENOUGH, LATEST, SpotJob, histories
+from orchestration.catalog.spot import ENOUGH, LATEST, SpotJob, histories
 from orchestration.planning.search.space import Space
 
 P4 = "ml.p4d.24xlarge"
