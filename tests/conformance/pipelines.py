@@ -229,9 +229,10 @@ def attached(file_system_id: str) -> Pipeline:
     return pipeline("attached", staged, train)
 
 
-def deployed(name: str = "deployed") -> Pipeline:
+def deployed(name: str = "deployed", **fields: Any) -> Pipeline:
     """A model that lies in S3, behind an endpoint."""
-    return pipeline(name, deployment("deploy", join(parameter("data"), "/model")))
+    model = join(parameter("data"), "/model")
+    return pipeline(name, deployment("deploy", model, **fields))
 
 
 DATASYNC_ROLE = "arn:aws:iam::123456789012:role/DataSync"

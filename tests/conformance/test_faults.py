@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from orchestration import MPI, SMDDP, Cluster, Pipeline, parameter
+from orchestration import MPI, SMDDP, Cluster, Pipeline, parameter, run_id
 from orchestration.backends import stepfunctions
 from orchestration.backends.airflow import render as render_dag
 from orchestration.backends.airflow import to_json
@@ -157,7 +157,8 @@ def test_lost_responses_and_throttled_polls_cost_nothing(everywhere: Suffer) -> 
 def test_an_endpoint_survives_lost_responses_and_tells_of_a_roll_back(everywhere: Suffer) -> None:
     config = "endpoint configuration"
     outcomes = everywhere(
-        pipelines.deployed(),
+        # The same again would make and update nothing.
+        pipelines.deployed(environment={"RUN": run_id()}),
         [
             Fault.unseen("CreateEndpointConfig", "model"),
             Fault.unseen("CreateEndpoint", config, times=2),

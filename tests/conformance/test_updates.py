@@ -57,6 +57,8 @@ def output_fn(prediction, accept):
 """
 CANARY = {"traffic": "canary", "instances": 1, "baking_s": 120}
 WATCHED = {**CANARY, "alarms": {"errors_percent": 20}}
+# Long enough for requests that fail on a busy machine, too; an alarm ends it early.
+DOOMED = {**WATCHED, "baking_s": 1200}
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +224,7 @@ def test_files_that_changed_at_their_place_are_deployed(shop: Shop) -> None:
 def test_a_rollback_fails_the_run_and_names_the_alarm(shop: Shop) -> None:
     before = shop.serve("one")
     with shop.asked():
-        report = shop.deploy("bad", WATCHED)
+        report = shop.deploy("bad", DOOMED)
     assert (report.state, report.error) == ("failed", "EndpointRolledBack")
     config = shop.client.list_endpoint_configs(NameContains=f"{shop.name}-deploy-")
     (made,) = (each["EndpointConfigName"] for each in config["EndpointConfigs"])
@@ -235,7 +237,7 @@ def test_a_rollback_fails_the_run_and_names_the_alarm(shop: Shop) -> None:
         return
     # A second try starts with an alarm that has forgotten the first.
     with shop.asked():
-        again = shop.deploy("bad", WATCHED)
+        again = shop.deploy("bad", DOOMED)
     assert (again.error, again.cause) == (report.error, report.cause)
 
 

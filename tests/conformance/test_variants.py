@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.sites import wait
-from tests.conformance.test_updates import BACKENDS, CANARY, WATCHED, Shop, aws, count, shop
+from tests.conformance.test_updates import BACKENDS, CANARY, DOOMED, Shop, aws, count, shop
 
 pytestmark = pytest.mark.slow
 __all__ = ["aws", "shop"]
@@ -126,7 +126,7 @@ def test_the_others_keep_their_models_over_updates_and_rollbacks(shop: Shop) -> 
     assert (second.state, second.cause) == ("succeeded", None)
     assert answers(shop, 4) == {"one": 3, "two": 1}
     with shop.asked():
-        rolled_back = shop.deploy("bad", WATCHED, **AB)
+        rolled_back = shop.deploy("bad", DOOMED, **AB)
     assert (rolled_back.state, rolled_back.error) == ("failed", "EndpointRolledBack")
     assert answers(shop, 4) == {"one": 3, "two": 1}
     even = shop.deploy("two", {}, **{**AB, "weight": 3})
