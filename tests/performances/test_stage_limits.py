@@ -119,11 +119,12 @@ def test_a_step_that_only_asks_ends_at_the_limit_and_stops_nothing() -> None:
 def test_an_endpoint_that_is_late_is_left_as_it_is() -> None:
     steps = of_stage("deploy", timeout_s=100).lower().graph.steps
     served: dict[str, Json] = {"EndpointStatus": "InService", "EndpointConfigName": "old"}
+    weights: dict[str, Json] = {"Key": "m/weights", "ETag": '"1"', "Size": 1}
     aws = edge(
-        ListObjectsV2={},
+        ListObjectsV2={"KeyCount": 1, "Contents": [weights]},
         CreateEndpointConfig={},
         DescribeScalableTargets={},
-        UpdateEndpoint={},
+        UpdateEndpoint={"EndpointArn": "arn"},
         DescribeEndpoint=[served, served, {**served, "EndpointStatus": "Updating"}],
     )
     with pytest.raises(RunError) as caught:
