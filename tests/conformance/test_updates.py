@@ -337,9 +337,6 @@ def test_another_deployment_is_refused_or_waited_for(shop: Shop) -> None:
     # The other deployment would take minutes, and this ends it while the run waits for it.
     end = threading.Timer(1, orders, (shop.aws, "ALARM"))
     end.start()
-    if shop.on != "direct":
-        end.join()
-        return
     waiting = shop.deploy("two", {"while_busy": "wait", "baking_s": 0})
     end.join()
     assert (waiting.state, waiting.cause) == ("succeeded", None)

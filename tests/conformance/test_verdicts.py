@@ -286,7 +286,7 @@ def test_what_cannot_be_promoted_fails_the_run_by_its_own_name(
     airflow: LocalAirflow,
 ) -> None:
     pipeline = made(f"fails-{error.lower()}-{len(cause)}", decided(name, **fields))
-    reports = everywhere(pipeline, aws, airflow, backends=BY_STEPS)
+    reports = everywhere(pipeline, aws, airflow)
     assert {(each.state, each.error) for each in reports.values()} == {("failed", error)}
     for each in reports.values():
         assert cause in str(each.cause)
