@@ -39,6 +39,7 @@ COLUMNS = (
     "precision", "optimizer", "tp", "sequence_parallel", "pp", "vpp",
     "cp", "ep", "dp", "zero_stage", "shard_degree", "cpu_offload", "global_batch_seqs",
     "micro_batch_seqs", "grad_accum", "act_ckpt", "flash_attn", "compile", "norm_kernel",
+    "softmax_kernel",
     "unpacking", "routing", "dropout", "adapter_dropout", "adapter_targets",
     "tflops_per_gpu",
     "tflops_kind", "tokens_s_per_gpu", "step_time_s", "mfu_pct", "hfu_pct", "mem_gib_per_gpu",
@@ -113,6 +114,8 @@ def configuration(row: Row) -> Configuration:
         optimizer=spellings.optimizer(row["optimizer"]),
         **engine_settings(framework, zero=zero, precision=precision),
     )
+    if row["softmax_kernel"] == "fused":
+        result = replace(result, softmax="fused")
     if row["dropout"]:
         result = replace(result, dropout=_dropout(row["dropout"].lower()))
     return _recomputing(result) if row["act_ckpt"].lower() == "unknown" else result

@@ -103,7 +103,7 @@ def _scores(c: Configuration, s: Sizes) -> float:
     if c.attention != "unfused":
         return 4 * s.heads * s.attentions / c.tensor
     # Models like Llama ask for a softmax in fp32, as autocast does for all.
-    wide = c.wide_softmax and (s.rotary or c.autocast)
+    wide = c.softmax == "wide" and (s.rotary or c.autocast)
     softmax = 4 + c.element_bytes if wide else c.element_bytes
     # Dropout keeps its mask, and its result beside that of the softmax.
     dropped = 0 if c.dropout != "all" else 1 if wide else 1 + c.element_bytes

@@ -49,7 +49,7 @@ class Coefficients:
     tensor_exposed: float
     overlap_interference: float
     head_exposure: float
-    optimizer_bytes: float
+    optimizer_traffic: float
     step_overhead_ms: float
     fragmentation: float
     interval_data: float

@@ -101,11 +101,13 @@ def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTi
         forward, backward = forward + adapters, backward / 2 + 2 * adapters
     unpacked = _unpacking_time(c, s, r)
     forward, backward = forward + unpacked, backward + (0 if c.separate_unpacking else unpacked)
-    attention_forward, attention_backward = attention_time(c, s, tokens, r)
+    attention_forward, attention_backward = attention_time(c, s, tokens, r, k)
     factor = k.elementwise_eager if c.kernels == "eager" else k.elementwise_fused
     moved = elementwise_bytes(c, s) * factor * c.element_bytes / 2 + cast_bytes(c, s, k)
+    moved += factor * autocast_bytes(c, s)
+    cast = factor * cast_weight_bytes(c, s) / tokens
     with_adapters = adapter_bytes(c, s)
-    first, second = moved + with_adapters[0], 2 * moved + with_adapters[1]
+    first, second = moved + cast + with_adapters[0], 2 * moved + cast + with_adapters[1]
     return LayerTime(
         forward, backward, attention_forward, attention_backward,
         first * tokens / r.memory, second * tokens / r.memory,
@@ -123,7 +125,9 @@ def head_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> float:
     return forward + backward + tokens * read * k.logit_bytes / r.memory
 
 
-def attention_time(c: Configuration, s: Sizes, tokens: float, r: Rates) -> tuple[float, float]:
+def attention_time(
+    c: Configuration, s: Sizes, tokens: float, r: Rates, k: Coefficients
+) -> tuple[float, float]:
     """Predict scores, softmax and weighted values of one layer: forward, backward."""
     if c.attention != "unfused":
         seconds = s.scores_causal * tokens / c.tensor / r.attention
@@ -133,13 +137,31 @@ def attention_time(c: Configuration, s: Sizes, tokens: float, r: Rates) -> tuple
     seconds = s.scores * tokens / c.tensor / rate
     moved = tokens * c.sequence * s.heads * s.attentions / c.tensor
     moved *= c.element_bytes / 2 / r.memory
-    # Both products and softmax read and write scores; so does dropout, which has a mask too.
-    each = 13.0 if c.dropout == "all" else 8.0
-    forward, backward = each, 1.6 * each
-    if c.separate_masking:
-        # Cloning, and filling by a mask of one byte; backward, a copy of the gradient is filled.
-        forward, backward = forward + 4 + 5, backward + 4 + 5
+    forward, backward = score_bytes(c, s)
+    single = c.softmax == "fused" or c.kernels != "eager"
+    factor = k.elementwise_fused if single else k.elementwise_eager
+    # The two products write and read scores, and backward their gradients.
+    forward, backward = 4 + factor * forward, 8 + factor * backward
     return seconds + forward * moved, 2 * seconds + backward * moved
+
+
+def score_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
+    """Return the bytes per score that the softmax's kernels move, in 16 bits: forward, backward.
+
+    One kernel reads and writes (4), and backward reads a gradient and a result (6). Operators of
+    their own also scale (4) and add a mask (4); in fp32, softmax and cast move 12, and backward
+    16. Aleph Alpha's clone (4), and fill by a mask of one byte (5), backward too. Dropout reads,
+    writes, and has a mask of one byte (5).
+    """
+    if c.softmax == "fused" or c.kernels != "eager":
+        forward, backward = 4.0, 6.0
+    elif c.softmax == "masked":
+        forward, backward = 13.0, 15.0
+    else:
+        wide = c.softmax == "wide" and (s.rotary or c.autocast)
+        forward, backward = (20.0, 20.0) if wide else (12.0, 10.0)
+    dropped = 5 if c.dropout == "all" else 0
+    return forward + dropped, backward + dropped
 
 
 def elementwise_bytes(c: Configuration, s: Sizes) -> float:
@@ -165,6 +187,27 @@ def elementwise_bytes(c: Configuration, s: Sizes) -> float:
         + dispatch
         + (s.attentions * (position + layout) + active) / c.tensor
     )
+
+
+def autocast_bytes(c: Configuration, s: Sizes) -> float:
+    """Return the further bytes per token that operators move under autocast in the forward pass.
+
+    What is between layers is in fp32: a sum moves 10 bytes for 6, Llama's norm 28 for 36, its
+    rotary positions 36 for 22. Each projection casts its own input (6).
+    """
+    if not c.autocast or c.kernels != "eager":
+        return 0.0
+    sums = 4 - (8 if s.rotary else 0)
+    position = 14 * (s.query + s.keys) if s.rotary else 0
+    projections = 3 * s.attentions + (2 if s.gated else 1)
+    return (sums * (s.attentions + 1) + 6 * projections) * s.hidden + s.attentions * position
+
+
+def cast_weight_bytes(c: Configuration, s: Sizes) -> float:
+    """Return the bytes by which autocast casts a layer's weights, and backward their gradients."""
+    if not c.autocast:
+        return 0.0
+    return 6 * s.hidden * (s.query + s.keys_and_values + s.output + s.up + s.ffn) * s.scale
 
 
 def cast_bytes(c: Configuration, s: Sizes, k: Coefficients) -> float:

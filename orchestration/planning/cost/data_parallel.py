@@ -60,21 +60,21 @@ def optimizer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> flo
     """
     parameters = owned_parameters(c, s)
     if c.offload == "none":
-        return parameters * k.optimizer_bytes / r.memory
+        return parameters * k.optimizer_traffic * updated_bytes(c) / r.memory
     gradient = parameter_bytes(c).gradient
     copies = c.micro_batches * gradient + c.element_bytes
     if c.deepspeed:
         copies += (c.micro_batches - 1) * gradient + (0 if c.micro_batches == 1 else 4)
     if c.offload == "all":
         copies += 2 * c.micro_batches * c.element_bytes
-    return parameters * (host_bytes(c) / host_rate(c.machine) + copies / r.host)
+    return parameters * (updated_bytes(c) / host_rate(c.machine) + copies / r.host)
 
 
-def host_bytes(c: Configuration) -> float:
-    """Return the bytes of its memory that a host moves to update one parameter.
+def updated_bytes(c: Configuration) -> float:
+    """Return the bytes that updating one parameter moves in the memory of the device or its host.
 
-    It reads gradient and states, and writes the states: the weight is one of them, in fp32 in mixed
-    precision, and then another pass makes it 16 bits wide.
+    An update reads gradient and states, and writes the states: the weight is one of them, in fp32
+    in mixed precision, and then another pass makes it 16 bits wide.
     """
     each = parameter_bytes(c)
     master = has_master_weights(c)

@@ -41,6 +41,11 @@ Loss = Literal["eager", "copied", "plain", "parallel", "fused", "chunked"]
 those of 16 bits (copied), stays in 16 bits (plain), is Megatron's for a split vocabulary
 (parallel), computes in place (fused), or processes them in chunks and never holds all (Liger)."""
 
+Softmax = Literal["fused", "operators", "wide", "masked"]
+"""Softmax of attention whose scores are written to memory: scaled and masked by one kernel
+(Megatron's); by an operator each; the same in fp32 for models like Llama, and for all under
+autocast (Hugging Face's); or of a copy that a mask fills (Aleph Alpha's)."""
+
 Dropout = Literal["none", "hidden", "all"]
 """Dropout in training: none, of what attention and feed-forward networks add, or of attention's
 weights too."""
@@ -170,10 +175,7 @@ class Configuration:
     """FSDP accumulates gradients without reducing them, so that every rank keeps whole ones."""
     kept_gradients: bool = False
     """Gradients are in buffers that stay between two steps."""
-    wide_softmax: bool = False
-    """Attention of models like Llama, without a fused kernel, takes its softmax in fp32."""
-    separate_masking: bool = False
-    """Attention without a fused kernel copies its scores and masks the copy before the softmax."""
+    softmax: Softmax = "operators"
     joined_dispatch: bool = False
     """A token travels to a device once, however many of its experts are there (DeepEP)."""
     padded_experts: bool = False

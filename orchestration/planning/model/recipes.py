@@ -14,6 +14,7 @@ from orchestration.planning.model.configuration import (
     Kernels,
     Loss,
     Precision,
+    Softmax,
 )
 
 Engine = Literal[
@@ -53,8 +54,7 @@ class Recipe:
     update_bytes: int = 0
     wide_ends: bool = False
     separate_ends: bool = False
-    wide_softmax: bool = False
-    separate_masking: bool = False
+    softmax: Softmax = "operators"
     joined_dispatch: bool = False
     padded_experts: bool = False
     deepspeed: bool = False
@@ -78,7 +78,7 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     "pytorch fsdp": Recipe(source="scaled_dot_product_attention; bf16 reduction"),
     "hf trainer": Recipe(
         gradient_bytes=4, overlap_sharded=False, flash_likely=False, whole_gradients=True,
-        autocast=True, wide_softmax=True,
+        autocast=True, softmax="wide",
         source="attention in plain operators, its softmax in fp32; autocast: gradients in fp32; "
         "without a wrapping policy FSDP has one unit, the model; Accelerate accumulates under "
         "no_sync",
@@ -108,7 +108,7 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     "aa-scaling": Recipe(
         loss="copied", kept_gradients=True, whole_logits=True, overlap_data=False,
         reduced_bytes=4, whole_reduction=True,
-        whole_transfers=True, separate_projections=True, kept_logits=True, separate_masking=True,
+        whole_transfers=True, separate_projections=True, kept_logits=True, softmax="masked",
         source="Aleph-Alpha/scaling, transformer/model: the output layer gathers its logits, and "
         "losses/cross_entropy.py casts them to fp32; core/optimizer: optimizer.py reduces "
         "gradients after the last backward pass, allreduce.py whole ones, as copies in fp32; "
@@ -117,7 +117,7 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         "masked_softmax.py clones scores, fills masked ones, and takes the softmax",
     ),
     "hf+peft": Recipe(
-        wide_ends=True, wide_softmax=True,
+        wide_ends=True, softmax="wide",
         source="PEFT's prepare_model_for_kbit_training casts what is not quantised to fp32, "
         "unless GPTQ quantised the rest",
     ),
@@ -199,8 +199,7 @@ class EngineSettings(TypedDict):
     update_bytes: int
     wide_ends: bool
     separate_ends: bool
-    wide_softmax: bool
-    separate_masking: bool
+    softmax: Softmax
     joined_dispatch: bool
     padded_experts: bool
     deepspeed: bool
@@ -230,8 +229,7 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         update_bytes=recipe.update_bytes,
         wide_ends=recipe.wide_ends,
         separate_ends=recipe.separate_ends,
-        wide_softmax=recipe.wide_softmax,
-        separate_masking=recipe.separate_masking,
+        softmax=recipe.softmax,
         joined_dispatch=recipe.joined_dispatch,
         padded_experts=recipe.padded_experts,
         deepspeed=recipe.deepspeed,

@@ -10,13 +10,19 @@ import pytest
 
 from orchestration.planning.cost.coefficients import fitted
 from orchestration.planning.cost.collectives import cluster_links, gather
-from orchestration.planning.cost.compute import attention_time, launch_times, layer_time, padding
-from orchestration.planning.cost.data_parallel import host_bytes, host_rate
+from orchestration.planning.cost.compute import (
+    attention_time,
+    launch_times,
+    layer_time,
+    padding,
+    score_bytes,
+)
+from orchestration.planning.cost.data_parallel import host_rate, updated_bytes
 from orchestration.planning.cost.devices import device
 from orchestration.planning.cost.model_parallel import expert_time
 from orchestration.planning.cost.prediction import predict
 from orchestration.planning.cost.rates import rates
-from orchestration.planning.model.configuration import Configuration, Precision
+from orchestration.planning.model.configuration import Configuration, Precision, Softmax
 from orchestration.planning.model.layer_sizes import sizes
 from orchestration.planning.model.recipes import engine_settings, recipe
 from tests.planning.settings import LLAMA, machine, setting
@@ -107,18 +113,65 @@ def test_aleph_alphas_engine_keeps_the_logits_of_two_micro_batches() -> None:
     assert predict(replace(c, global_batch=32)).memory.working < predict(c).memory.working
 
 
-def test_aleph_alphas_engine_copies_scores_and_masks_the_copy() -> None:
-    """Twice four bytes to copy and five to mask, beside eight of the products and the softmax."""
-    fused = setting(attention="unfused", zero=1)
-    z, known = sizes(LLAMA, 4096), rates(fused, device("a100-80"), fitted())
-    less, more = (
-        attention_time(replace(fused, separate_masking=masks), z, 4096, known)
-        for masks in (False, True)
+@pytest.mark.parametrize(
+    ("softmax", "more"),
+    [("fused", (0, 0)), ("operators", (8, 4)), ("wide", (16, 14)), ("masked", (9, 9))],
+)
+def test_attention_without_a_fused_kernel_moves_its_scores(
+    softmax: Softmax, more: tuple[int, int]
+) -> None:
+    """Beside what one kernel for the softmax moves, which backward is six bytes for four."""
+    k, c = fitted(), setting(attention="unfused", zero=1, softmax=softmax)
+    z, known = sizes(LLAMA, 4096), rates(c, device("a100-80"), k)
+    products = replace(k, elementwise_eager=0.0, elementwise_fused=0.0)
+    factor = k.elementwise_fused if softmax == "fused" else k.elementwise_eager
+    seconds = 4096 * 4096 * 32 * factor / known.memory
+    without = attention_time(c, z, 4096, known, products)
+    whole = attention_time(c, z, 4096, known, k)
+    for before, after, base, added in zip(without, whole, (4, 6), more, strict=True):
+        assert after - before == pytest.approx((base + added) * seconds)
+
+
+def test_compiled_attention_has_one_kernel_for_its_softmax() -> None:
+    z = sizes(LLAMA, 4096)
+    fused, compiled = (
+        setting(attention="unfused", kernels="compiled", softmax=softmax)
+        for softmax in ("fused", "wide")
     )
-    score_bytes = 4096 * 4096 * 32 * 9
-    for before, after in zip(less, more, strict=True):
-        assert after - before == pytest.approx(score_bytes / known.memory)
-    assert engine_settings(recipe("aa-scaling"), zero=1, precision="bf16")["separate_masking"]
+    assert score_bytes(compiled, z) == score_bytes(fused, z)
+
+
+def test_autocast_moves_fp32_between_layers_and_casts_inputs_and_weights() -> None:
+    """The input of five projections, and back; norms and sums of two; positions; each weight."""
+    k, c = fitted(), setting(zero=0, machine=machine(1))
+    z, known = sizes(LLAMA, 4096), rates(c, device("a100-80"), k)
+    plain, cast = (layer_time(replace(c, autocast=each), z, known, k) for each in (False, True))
+    tokens = c.micro_batch * c.sequence
+    inputs = tokens * (LLAMA.hidden * (5 * 6 + 2 * (4 - 8)) + 14 * (z.query + z.keys))
+    weights = 6 * LLAMA.hidden * (2 * z.query + z.keys_and_values + 3 * LLAMA.ffn)
+    second = k.elementwise_eager / known.memory
+    more = cast.elementwise_forward - plain.elementwise_forward
+    assert more == pytest.approx(second * (inputs + weights))
+    more = cast.elementwise_backward - plain.elementwise_backward
+    assert more == pytest.approx(second * (2 * inputs + weights))
+
+
+def test_states_of_few_bits_take_less_time_to_update() -> None:
+    times = [
+        predict(setting(zero=0, machine=machine(1), precision=precision, optimizer=optimizer))
+        for precision, optimizer in (
+            ("bf16_true", "adamw"),
+            ("bf16", "adamw_8bit"),
+            ("bf16", "adamw"),
+        )
+    ]
+    narrow, eight_bit, mixed = (each.time.optimizer for each in times)
+    assert narrow / mixed == pytest.approx((2 + 2 * 6) / (4 + 2 * 12 + 4 + 2))
+    assert eight_bit / mixed == pytest.approx((4 + 2 * 6 + 4 + 2) / (4 + 2 * 12 + 4 + 2))
+
+
+def test_aleph_alphas_engine_copies_scores_and_masks_the_copy() -> None:
+    assert ALEPH["softmax"] == "masked"
 
 
 def test_aleph_alphas_engine_sends_more_inside_a_replica() -> None:
@@ -187,7 +240,7 @@ def test_a_host_moves_the_bytes_of_the_states_that_it_updates(
     precision: Precision, moved: int
 ) -> None:
     """Adam reads weight, gradient and two moments, and writes all but the gradient."""
-    assert host_bytes(setting(precision=precision, offload="optimizer")) == moved
+    assert updated_bytes(setting(precision=precision, offload="optimizer")) == moved
 
 
 def test_one_thread_updates_less_than_a_share_of_the_processors() -> None:

@@ -164,11 +164,11 @@ def test_autocast_keeps_activations_between_layers_in_fp32() -> None:
 
 def test_softmax_in_fp32_is_kept_beside_its_cast() -> None:
     z, c = sizes(LLAMA, 4096), setting(attention="unfused")
-    wide = layer_bytes(replace(c, wide_softmax=True), z)
+    wide = layer_bytes(replace(c, softmax="wide"), z)
     assert wide - layer_bytes(c, z) == 4 * LLAMA.heads * 4096
     plain = setting(GPT, attention="unfused", sequence=2048)
     z = sizes(GPT, 2048)
-    assert layer_bytes(replace(plain, wide_softmax=True), z) == layer_bytes(plain, z)
+    assert layer_bytes(replace(plain, softmax="wide"), z) == layer_bytes(plain, z)
 
 
 def test_gradients_are_not_there_yet_when_the_loss_is_computed() -> None:
