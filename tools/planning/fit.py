@@ -36,10 +36,10 @@ from orchestration.planning.calibration.rows import Row, complete, configuration
 from orchestration.planning.calibration.scores import Scored
 from orchestration.planning.cost.coefficients import Coefficients, Fact, coefficients, facts
 from orchestration.planning.cost.memory import memory_use
-from orchestration.planning.cost.regimes import DENSE, Regime, regime
 from orchestration.planning.cost.step_time import step_time
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.model.layer_sizes import sizes
+from orchestration.planning.model.regimes import DENSE, Regime, regime
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "tests/data/planner/benchmarks.csv"

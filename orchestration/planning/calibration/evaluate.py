@@ -32,7 +32,7 @@ from orchestration.planning.calibration.scores import (
 from orchestration.planning.calibration.spellings import flag
 from orchestration.planning.cost.coefficients import Coefficients
 from orchestration.planning.cost.prediction import Prediction, predict
-from orchestration.planning.cost.regimes import regime
+from orchestration.planning.model.regimes import regime
 
 _COLUMNS = (
     ("rows", "rows", "{:d}"),

@@ -9,7 +9,7 @@ from itertools import combinations
 from math import isnan, nan
 from statistics import mean, median
 
-from orchestration.planning.cost.regimes import DENSE, Regime
+from orchestration.planning.model.regimes import DENSE, Regime
 
 _CLOSE = 0.20
 _APART = 0.02

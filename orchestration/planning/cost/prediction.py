@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 from orchestration.planning.cost.coefficients import Coefficients, fitted
 from orchestration.planning.cost.memory import MemoryUse, memory_use
-from orchestration.planning.cost.regimes import Regime, is_known, regime
 from orchestration.planning.cost.step_time import StepTime, step_time
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.model.layer_sizes import sizes
+from orchestration.planning.model.regimes import Regime, is_known, regime
 
 USABLE = 0.98
 """Fraction of the nominal memory that programs can fill. They see 0.99 of it (79.2 of an A100's 80

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from orchestration.catalog import Price, instances, is_scarce
-from orchestration.planning.cost.regimes import MEASURED, Kind, is_known, kind
 from orchestration.planning.model.measurements import model_digest
+from orchestration.planning.model.regimes import MEASURED, Kind, is_known, kind
 from orchestration.planning.search.answers.plans import Plan
 from orchestration.planning.search.objective import Objective
 from orchestration.planning.search.task import Task

@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from orchestration.planning.cost.coefficients import fitted
-from orchestration.planning.cost.compute import adapter_bytes, layer_time
+from orchestration.planning.cost.compute import layer_time
 from orchestration.planning.cost.devices import device
 from orchestration.planning.cost.prediction import predict
 from orchestration.planning.cost.rates import rates
+from orchestration.planning.cost.traffic import adapter_bytes
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.model.layer_sizes import sizes
 from orchestration.planning.model.shapes import Targets

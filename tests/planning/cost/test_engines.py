@@ -10,18 +10,13 @@ import pytest
 
 from orchestration.planning.cost.coefficients import fitted
 from orchestration.planning.cost.collectives import cluster_links, gather
-from orchestration.planning.cost.compute import (
-    attention_time,
-    launch_times,
-    layer_time,
-    padding,
-    score_bytes,
-)
+from orchestration.planning.cost.compute import attention_time, launch_times, layer_time
 from orchestration.planning.cost.data_parallel import host_rate, updated_bytes
 from orchestration.planning.cost.devices import device
 from orchestration.planning.cost.model_parallel import expert_time
 from orchestration.planning.cost.prediction import predict
 from orchestration.planning.cost.rates import rates
+from orchestration.planning.cost.traffic import padding, score_bytes
 from orchestration.planning.model.configuration import Configuration, Precision, Softmax
 from orchestration.planning.model.layer_sizes import sizes
 from orchestration.planning.model.recipes import engine_settings, recipe

@@ -13,7 +13,7 @@ from orchestration.planning.calibration.rows import complete
 from orchestration.planning.calibration.rows import configuration as validated
 from orchestration.planning.cost.devices import devices
 from orchestration.planning.cost.prediction import predict
-from orchestration.planning.cost.regimes import MEASURED, is_known, regime
+from orchestration.planning.model.regimes import MEASURED, is_known, regime
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.preference import is_measured
 from orchestration.planning.search.space import Space
