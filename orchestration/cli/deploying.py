@@ -44,6 +44,10 @@ Former = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Its earlier name: what that made is deleted in the end."),
 ]
+NoCatchUp = Annotated[
+    bool,
+    typer.Option("--no-catch-up", help="Start no run that a new schedule with catchup missed."),
+]
 Role = Annotated[
     str | None,
     typer.Option(metavar="ARN", help="Role of your own; none is made. --dry-run: its needs."),
@@ -64,6 +68,7 @@ def deploy(
     yes: Agreed = False,
     adopt: Adopt = False,
     renamed_from: Former = None,
+    no_catch_up: NoCatchUp = False,
     full: Full = False,
     sweep_every_h: Hours = 1,
     role: Role = None,
@@ -77,7 +82,8 @@ def deploy(
     """Deploy it to Step Functions or Airflow.
 
     Uploads the code. To Step Functions: the state machine, its schedule, its role with the
-    permissions that the steps need, and the companion that cleans up after executions. To Airflow:
+    permissions that the steps need, the companion that cleans up after executions, and the runs
+    that a new schedule with `catchup` has missed. To Airflow:
     the DAG file, the YAML and its lock file, into a folder of DAGs (`--to`). Shows account, region
     and what differs, and asks first; without a terminal it needs `--yes`.
 
@@ -89,7 +95,10 @@ def deploy(
 
     consent = Consent(yes=yes, dry_run=dry_run, as_json=as_json)
     if target is Backend.AIRFLOW:
-        _only_for(Backend.STEP_FUNCTIONS, {"--role": role, "--sweep-every-h": sweep_every_h != 1})
+        _only_for(
+            Backend.STEP_FUNCTIONS,
+            {"--role": role, "--sweep-every-h": sweep_every_h != 1, "--no-catch-up": no_catch_up},
+        )
         options = placing.Options(
             to=_folder(to),
             dag=dag,
@@ -107,7 +116,8 @@ def deploy(
     deployment.deploy(
         pipeline, parameters or (), unrestricted or (),
         sweep_every_h=sweep_every_h, role=role, region=region, profile=profile,
-        adopt=adopt, renamed_from=renamed_from, consent=consent, full=full,
+        adopt=adopt, renamed_from=renamed_from, catch_up=not no_catch_up, consent=consent,
+        full=full,
     )  # fmt: skip
 
 

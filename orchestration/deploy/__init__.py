@@ -26,7 +26,7 @@ from orchestration.deploy.composing import desired, names_of
 from orchestration.deploy.destroying import Destruction, destruction
 from orchestration.deploy.differences import readable, renames
 from orchestration.deploy.events import notices, schedules, triggers
-from orchestration.deploy.executions import Rerun, rerun
+from orchestration.deploy.executions import Rerun, backfilling, rerun
 from orchestration.deploy.reading import current
 from orchestration.deploy.resources import (
     Change,
@@ -104,6 +104,11 @@ class Deployment:
         """The ARN of the state machine, or of its alias, to start executions of."""
         return self.desired.start_arn
 
+    @property
+    def missed(self) -> tuple[datetime, ...]:
+        """The times before the deployment whose runs it starts."""
+        return () if self.desired.missed is None else self.desired.missed.times
+
 
 def step_functions(
     pipeline: Pipeline,
@@ -116,6 +121,7 @@ def step_functions(
     sweep_every_h: int = 1,
     adopt: bool = False,
     renamed_from: str | None = None,
+    catch_up: bool = True,
     dry_run: bool = False,
     sleep: Sleep = time.sleep,
 ) -> Deployment:
@@ -132,6 +138,7 @@ def step_functions(
     companion looks for what ended executions have left. ``adopt`` takes over resources of these
     names that no pipeline owns. ``renamed_from`` is the name that the pipeline was deployed with
     before: what that has made is destroyed once the rest is made, as :func:`destruction` does.
+    A new schedule with ``catchup`` gets the runs that it has missed, unless ``catch_up`` is false.
     """
     planned = plan(
         pipeline,
@@ -143,6 +150,7 @@ def step_functions(
         sweep_every_h=sweep_every_h,
         adopt=adopt,
         renamed_from=renamed_from,
+        catch_up=catch_up,
     )
     return planned.deployment if dry_run else planned.apply(sleep=sleep)
 
@@ -167,6 +175,9 @@ class Plan:
         changes = self.deployment.changes
         made = changes[: len(changes) - len(former)]
         apply(made, self.session, sleep=sleep, on_change=on_change)
+        if (missed := self.deployment.desired.missed) is not None:
+            # Times that were over while the schedule was made, which may start their runs, too.
+            apply([Change(None, replace(missed, times=()))], self.session)
         if self.former is not None:
             self.former.apply(sleep=sleep, on_change=on_change)
         return self.deployment
@@ -203,6 +214,7 @@ def plan(
     sweep_every_h: int = 1,
     adopt: bool = False,
     renamed_from: str | None = None,
+    catch_up: bool = True,
 ) -> Plan:
     """Compare a pipeline with the account, as :func:`step_functions` does, and change nothing."""
     if session is None:
@@ -231,9 +243,12 @@ def plan(
         ready = own_role.readiness(wanted, now, session)
     moment = datetime.now(tz=UTC)
     scheduled = schedules.settled(pipeline.lower(), wanted.schedule, now.schedule, moment)
-    wanted = replace(wanted, schedule=scheduled)
-    changes = difference(wanted, now, adopt=adopt)
     former = None if renamed_from is None else _former(wanted, renamed_from, session)
+    wanted = replace(wanted, schedule=scheduled)
+    if catch_up and not (former is not None and former.starts_by_schedule):
+        missed = backfilling.missed(pipeline, wanted, now, session, moment)
+        wanted = replace(wanted, missed=missed)
+    changes = difference(wanted, now, adopt=adopt)
     known = now.machine is not None or (former is not None and former.changes != ())
     checks = _checks(pipeline, wanted, session, account, ready)
     warnings = (
@@ -269,7 +284,10 @@ def _checks(
     ready: own_role.Readiness,
 ) -> dict[str, own_role.Readiness | notices.Delivery]:
     """Read what may be in the way of a deployment, by what that would mean."""
+    many = None if wanted.missed is None else wanted.missed.problem(pipeline.lower().overlapping)
+    missed = own_role.Readiness(problems=() if many is None else (many,))
     return {
+        f"pipeline {pipeline.name} can't catch up": missed,
         f"pipeline {pipeline.name} can't run under this role": ready,
         f"nobody would hear how runs of {pipeline.name} end": notices.delivery(
             wanted.notices, session, account, wanted.alarms

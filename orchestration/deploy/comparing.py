@@ -87,14 +87,17 @@ def _changes(desired: Desired, current: Current) -> Iterator[Change]:
         yield Change(current.schedule, None)
     if desired.schedule_role is None and current.schedule_role is not None:
         yield Change(current.schedule_role, None)
+    # Whatever starts runs comes last, once all is there that watches them and cleans up.
+    yield from _companion(desired.companion, _own_companion(desired, current))
+    yield from _notices(desired, current)
+    yield from _alarms(desired, current)
+    if desired.missed is not None and desired.missed.times:
+        yield Change(None, desired.missed)
     yield from _started(
         (current.schedule_role, desired.schedule_role), current.schedule, desired.schedule
     )
     yield from _trigger(desired, current)
     yield from settling.left(desired.alias, current.aliases)
-    yield from _companion(desired.companion, _own_companion(desired, current))
-    yield from _notices(desired, current)
-    yield from _alarms(desired, current)
 
 
 def _alarms(desired: Desired, current: Current) -> Iterator[Change]:

@@ -20,6 +20,7 @@ from orchestration.deploy.aliases.model import Alias, starts
 from orchestration.deploy.applying import Sleep, apply
 from orchestration.deploy.comparing import watches
 from orchestration.deploy.composing import names_of
+from orchestration.deploy.events.missed import Missed
 from orchestration.deploy.executions.cleaning import POLL_S, clean_up
 from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.composing import logs_to_own
@@ -68,6 +69,11 @@ class Destruction:
     def changes(self) -> tuple[Change, ...]:
         """Everything that deploying made and that is there, in the order in which it goes."""
         return (*self.starters, *self.rest)
+
+    @property
+    def starts_by_schedule(self) -> bool:
+        """True if a schedule starts its runs."""
+        return any(isinstance(each.subject, Schedule) for each in self.starters)
 
     def obstacles(self, *, stop: bool, file_systems: bool) -> tuple[str, ...]:
         """Return why it can't be destroyed; ``stop`` and ``file_systems`` permit what they name."""
@@ -236,7 +242,7 @@ def _ours(resource: Resource, pipeline: str, names: Names) -> bool:
             return resource.made
         case Rule():
             return started(resource.target_arn) or watches(resource, names.machine_arn)
-        case SourceFolder():
+        case SourceFolder() | Missed():
             return False
         case _:
             assert_never(resource)

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 from orchestration.backends.origins import bare
 from orchestration.deploy.account import OWNER
 from orchestration.deploy.aliases.model import Alias
+from orchestration.deploy.events.missed import Missed
 from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import Logging, LogGroup
 from orchestration.deploy.permissions import AssumedRole
@@ -162,7 +163,7 @@ class Rule:
 
 
 Resource: TypeAlias = (
-    SourceFolder | Role | LogGroup | StateMachine | Alias | Schedule | Rule | Alarm
+    SourceFolder | Role | LogGroup | StateMachine | Alias | Schedule | Rule | Alarm | Missed
 )
 _KINDS = {
     SourceFolder: "source",
@@ -173,6 +174,7 @@ _KINDS = {
     Schedule: "schedule",
     Rule: "rule",
     Alarm: "alarm",
+    Missed: "runs for",
 }
 
 
@@ -245,6 +247,8 @@ class Desired:
     """The alias that starts runs; ``None``: the state machine itself does."""
     warnings: tuple[str, ...] = ()
     """Warnings about what the definition does not hold."""
+    missed: Missed | None = None
+    """The runs that the schedule has missed before it is made; ``None``: none are looked for."""
 
     @property
     def start_arn(self) -> str:

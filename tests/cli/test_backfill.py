@@ -50,24 +50,40 @@ YEARLY = "cron: 0 6 1 1 *, start: 2024-06-01, catchup: true"
 
 
 @pytest.mark.slow
-def test_what_a_schedule_that_catches_up_has_missed_is_named_and_started_once(
+def test_a_deployment_shows_and_starts_what_its_schedule_has_missed(
     account: EmbeddedAws, orchestrate: Command, nightly: Callable[[str], Path]
 ) -> None:
     path = nightly("yearly")
     path.write_text(path.read_text().replace("cron: 0 6 * * *", YEARLY))
     assert orchestrate("lock", path).status == 0
-    deployed = orchestrate("deploy", "step-functions", path, "--yes")
     years = range(2025, datetime.now(tz=UTC).year + 1)
-    told = (
-        f"times since 2024-06-01T00:00Z that are over: {len(years)}; `orchestrate backfill {path}`"
-    )
-    assert (deployed.status, told in deployed.err) == (0, True), deployed.err
-    again = orchestrate("deploy", "step-functions", path, "--dry-run", "--json").document
-    assert again["missed"] == [f"{year}-01-01T06:00:00+00:00" for year in years]
-    command = ("backfill", path, "--yes", "--json")
-    started = orchestrate(*command).document["started"]
-    assert [each["run"] for each in started] == [f"yearly/{year}-01-01T06:00:00Z" for year in years]
-    assert orchestrate(*command).document["started"] == []
+    times = [f"{year}-01-01T06:00:00+00:00" for year in years]
+    runs = f"runs for {len(years)} times of yearly that were missed"
+    deploy = ("deploy", "step-functions", path)
+    shown = orchestrate(*deploy, "--dry-run")
+    assert f"would create {runs}\n    + yearly/2025-01-01T06:00:00Z" in shown.out
+    assert "runs for" not in orchestrate(*deploy, "--dry-run", "--no-catch-up").out
+    made = orchestrate(*deploy, "--yes", "--json")
+    assert f"did create {runs}" in made.err
+    assert made.document["missed"] == times
+    assert orchestrate(*deploy, "--yes", "--json").document["missed"] == []
+    assert orchestrate("backfill", path, "--yes", "--json").document["started"] == []
+
+
+def test_a_deployment_to_airflow_tells_what_airflow_starts_by_itself(
+    orchestrate: Command, nightly: Callable[[str], Path], tmp_path: Path
+) -> None:
+    path, folder = nightly("yearly"), tmp_path / "dags"
+    path.write_text(path.read_text().replace("cron: 0 6 * * *", YEARLY))
+    folder.mkdir()
+    assert orchestrate("lock", path).status == 0
+    deploy = ("deploy", "airflow", path, "--to", folder, "--yes")
+    number = datetime.now(tz=UTC).year - 2024
+    told = f"times since 2024-06-01T00:00Z that are over: {number}; with schedule.catchup, Airflow"
+    assert told in orchestrate(*deploy).err
+    assert "catchup" not in orchestrate(*deploy).err
+    refused = orchestrate(*deploy, "--no-catch-up")
+    assert (refused.status, "is for step-functions only" in refused.err) == (2, True)
 
 
 @pytest.mark.slow

@@ -73,11 +73,8 @@ def test_bounds_and_windows_are_told(orchestrate: Command, tmp_path: Path) -> No
     )
     told = orchestrate("validate", path, "--on", "airflow")
     assert "schedule.flexible_window_minutes: Airflow has no window" in told.err
-    assert "backfill" not in told.err
-    path.write_text(path.read_text().replace("end:", "catchup: true, end:"))
     told = orchestrate("validate", path, "--on", "step-functions")
     assert "flexible_window" not in told.err
-    assert "schedule.catchup: EventBridge Scheduler starts nothing for times before" in told.err
 
 
 def test_a_time_that_is_over_is_told_and_nonsense_refused(

@@ -93,13 +93,13 @@ def test_the_first_deployment_creates_everything(account: Account, code: Path) -
     assert summaries(done)[1:] == [
         "create role digits-us-east-1-states",
         "create state machine digits",
-        "create role digits-us-east-1-schedule",
-        "create schedule digits",
         "create role digits-us-east-1-companion",
         "create state machine digits-companion",
         "create role digits-us-east-1-sweep",
         "create rule digits-companion",
         "create schedule digits-companion",
+        "create role digits-us-east-1-schedule",
+        "create schedule digits",
     ]
     machine = account.aws.client("stepfunctions").describe_state_machine(
         stateMachineArn=done.state_machine_arn
@@ -160,11 +160,11 @@ def test_a_dry_run_changes_nothing_and_shows_everything(account: Account, code: 
         "role",
         "state machine",
         "role",
-        "schedule",
-        "role",
         "state machine",
         "role",
         "rule",
+        "schedule",
+        "role",
         "schedule",
     ]
     assert '+    "StartAt"' in planned.changes[2].detail

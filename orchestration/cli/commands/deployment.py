@@ -12,7 +12,7 @@ from orchestration.cli.commands.changing import Consent, difference, show
 from orchestration.cli.commands.rendering import locked
 from orchestration.cli.naming import named
 from orchestration.cli.output import document, note, require, say
-from orchestration.errors import DeployError, StartError
+from orchestration.errors import DeployError
 
 if TYPE_CHECKING:
     from orchestration.deploy import Deployment
@@ -34,6 +34,7 @@ def deploy(
     profile: str | None,
     adopt: bool,
     renamed_from: str | None,
+    catch_up: bool,
     consent: Consent,
     full: bool,
 ) -> None:
@@ -56,6 +57,7 @@ def deploy(
         sweep_every_h=sweep_every_h,
         adopt=adopt,
         renamed_from=renamed_from,
+        catch_up=catch_up,
     )
     deployment = planned.deployment
     if not consent.as_json:
@@ -63,40 +65,19 @@ def deploy(
     if not consent.dry_run:
         planned.check()
         if deployment.changes:
-            consent.ask(f"Make these {len(deployment.changes)} changes")
+            consent.ask(_question(deployment))
             planned.apply(on_change=lambda change: consent.report(f"did {change.summary}"))
-    missed, warnings = _missed(loaded)
     if consent.as_json:
-        told = _as_json(deployment, dry_run=consent.dry_run)
-        document({**told, "missed": missed, "warnings": [*told["warnings"], *warnings]})
-        return
-    for text in warnings:
-        note(f"warning: {text}")
-    if missed and (schedule := loaded.schedule_spec()):
-        note(
-            f"times since {schedule.start} that are over: {len(missed)}; `orchestrate "
-            f"backfill {pipeline}` starts each run that is missing, once"
-        )
-    say(deployment.state_machine_arn)
+        document(_as_json(deployment, dry_run=consent.dry_run))
+    else:
+        say(deployment.state_machine_arn)
 
 
-def _missed(pipeline: Pipeline) -> tuple[list[str], list[str]]:
-    """Return past times for which a schedule that catches up starts no run, and warnings.
-
-    The service itself starts nothing for a time before the deployment.
-    """
-    from datetime import UTC, datetime
-
-    from orchestration.deploy.executions.backfilling import fires_between
-
-    schedule = pipeline.schedule_spec()
-    if schedule is None or not schedule.catchup or schedule.start is None:
-        return [], []
-    begin, now = datetime.fromisoformat(schedule.start), datetime.now(tz=UTC)
-    try:
-        return [each.time.isoformat() for each in fires_between(pipeline, begin, now)], []
-    except StartError as error:  # Too many for one back-fill.
-        return [], [str(error)]
+def _question(deployment: Deployment) -> str:
+    """Return the question; runs cost more than any other change."""
+    number = len(deployment.missed)
+    runs = f", and start {number} {'run' if number == 1 else 'runs'}" if number else ""
+    return f"Make these {len(deployment.changes)} changes{runs}"
 
 
 def _announce(deployment: Deployment, *, dry_run: bool, full: bool) -> None:
@@ -120,6 +101,7 @@ def _as_json(deployment: Deployment, *, dry_run: bool) -> dict[str, Any]:
         "dry_run": dry_run,
         "changes": [change.summary for change in deployment.changes],
         "differences": [difference(change) for change in deployment.changes],
+        "missed": [each.isoformat() for each in deployment.missed],
         "warnings": list(deployment.warnings),
         **({"role": _needs(deployment)} if deployment.desired.own_role else {}),
     }

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, assert_never
 
@@ -22,6 +23,7 @@ from orchestration.deploy.applying.requests import (
     rule_request,
     schedule_request,
 )
+from orchestration.deploy.events.missed import Missed
 from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import LogGroup
 from orchestration.deploy.reading import POLICY
@@ -61,11 +63,7 @@ def _apply(change: Change, session: Clients, sleep: Sleep) -> None:
         case SourceFolder():
             send(subject, session.client("s3"))
         case Role():
-            client = session.client("iam")
-            if change.after is None:
-                _delete_role(client, subject)
-            else:
-                _put_role(client, change.before, subject)
+            _put_role(session.client("iam"), change, subject)
         case LogGroup():
             put_log_group(session.client("logs"), change, subject)
         case Alarm():
@@ -78,14 +76,25 @@ def _apply(change: Change, session: Clients, sleep: Sleep) -> None:
             _put_rule(session.client("events"), change, subject, sleep)
         case Schedule():
             _put_schedule(session.client("scheduler"), change, subject, sleep)
+        case Missed():
+            _start_missed(session.client("stepfunctions"), subject)
         case _:
             assert_never(subject)
 
 
-def _put_role(client: Any, before: object, role: Role) -> None:
+def _start_missed(client: Any, missed: Missed) -> None:
+    """Start the runs that a schedule has missed until now; one that was started before goes on."""
+    for request in missed.requests(datetime.now(tz=UTC)):
+        unless("ExecutionAlreadyExists", client.start_execution, **request)
+
+
+def _put_role(client: Any, change: Change, role: Role) -> None:
+    if change.after is None:
+        _delete_role(client, role)
+        return
     request = role_request(role)
     tags, trust = request["Tags"], request["AssumeRolePolicyDocument"]
-    old = before if isinstance(before, Role) else None
+    old = change.before if isinstance(change.before, Role) else None
     if old is None:
         if not unless("EntityAlreadyExists", client.create_role, **request):
             client.update_assume_role_policy(RoleName=role.name, PolicyDocument=trust)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.deploy.account import refusal
+from orchestration.deploy.events.missed import SCHEDULED_TIME
 from orchestration.deploy.resources import Names, Role, Schedule
 from orchestration.deploy.starting import Maker, schedule
 from orchestration.pipeline.schedules.checking import over
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from orchestration.expressions import Json
     from orchestration.graph import ScheduleSpec, Workflow
 
-SCHEDULED_TIME: Final = "<aws.scheduler.scheduled-time>"
-"""The text that the scheduler replaces by the time it starts a run for. It starts some runs twice;
-both executions are then one run, and the second adopts the jobs of the first."""
 _OLDEST_START: Final = timedelta(minutes=5)
 """A schedule that is made or changed with an earlier start is refused: "The StartDate you specify
 cannot be earlier than 5 minutes ago." (recorded in https://github.com/getmoto/moto/pull/8172)."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import islice, takewhile
+from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.deploy.account import Account, Clients, in_its_place
-from orchestration.deploy.events.schedules import SCHEDULED_TIME
+from orchestration.deploy.events.missed import SCHEDULED_TIME, Missed, between, run_of, written
 from orchestration.deploy.events.schedules import values as scheduled_values
 from orchestration.deploy.executions.cleaning import Sleep
 from orchestration.deploy.executions.operating import start
@@ -21,10 +21,9 @@ from orchestration.errors import StartError
 from orchestration.execution.timing import wait
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
-from orchestration.pipeline.schedules.firing import fires
-from orchestration.refs.times import ISO
 
 if TYPE_CHECKING:
+    from orchestration.deploy.resources import Current, Desired
     from orchestration.pipeline import Pipeline
 
 MOST: Final = 1000
@@ -53,9 +52,7 @@ def fires_between(pipeline: Pipeline, begin: datetime, end: datetime) -> tuple[F
     schedule = pipeline.schedule_spec()
     if schedule is None:
         raise StartError(f"{pipeline.name} has no schedule, whose times could be run later")
-    after = begin - datetime.resolution
-    moments = takewhile(lambda moment: moment < end, fires(schedule, after))
-    found = tuple(islice(moments, MOST + 1))
+    found = tuple(islice(between(schedule, begin, end), MOST + 1))
     if len(found) > MOST:
         raise StartError(
             f"{pipeline.name} has more than {MOST} times until {found[-1]:%Y-%m-%d}; "
@@ -77,14 +74,28 @@ def check_number(pipeline: Pipeline, at_most: int) -> None:
         )
 
 
-def run_of(pipeline: str, moment: datetime) -> str:
-    """Return the name of a scheduled run, with the time as EventBridge Scheduler writes it."""
-    return f"{pipeline}/{written(moment)}"
-
-
-def written(moment: datetime) -> str:
-    """Return a time as EventBridge Scheduler writes it."""
-    return f"{moment.astimezone(UTC):{ISO}}"
+def missed(
+    pipeline: Pipeline, desired: Desired, current: Current, session: Clients, now: datetime
+) -> Missed | None:
+    """Return the runs that a schedule which is not there yet should have started by now."""
+    spec, schedule = pipeline.schedule_spec(), desired.schedule
+    if spec is None or schedule is None or current.schedule is not None:
+        return None
+    if not spec.catchup or spec.start is None:
+        return None
+    since = datetime.fromisoformat(spec.start)
+    times = islice(between(spec, since, now), MOST + 1)
+    wanted = tuple(Fire(time=each, run=run_of(pipeline.name, each)) for each in times)
+    if current.machine is not None:
+        wanted = looked_up(pipeline, wanted, session=session)
+    return Missed(
+        pipeline=pipeline.name,
+        start_arn=desired.start_arn,
+        schedule=spec,
+        input=schedule.input,
+        times=tuple(each.time for each in wanted if each.execution is None),
+        until=now,
+    )
 
 
 def looked_up(pipeline: Pipeline, wanted: Sequence[Fire], *, session: Clients) -> tuple[Fire, ...]:

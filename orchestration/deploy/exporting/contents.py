@@ -14,6 +14,7 @@ from orchestration.deploy.account import Account, refusal
 from orchestration.deploy.aliases.model import Alias
 from orchestration.deploy.comparing import difference
 from orchestration.deploy.composing import desired, names_of
+from orchestration.deploy.events.missed import Missed
 from orchestration.deploy.exporting.placeholders import ACCOUNT, REGION, Placeholders
 from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import LogGroup
@@ -125,13 +126,27 @@ def export(
         pipeline=pipeline.name,
         account=account,
         region=region,
-        resources=tuple(each for each in made if not isinstance(each, SourceFolder)),
+        resources=tuple(each for each in made if not isinstance(each, SourceFolder | Missed)),
         code=wanted.sources,
         warnings=tuple(
-            map(placeholders.readable, (*other_accounts.warnings(wanted), *wanted.warnings))
+            map(
+                placeholders.readable,
+                (*other_accounts.warnings(wanted), *_missed(pipeline), *wanted.warnings),
+            )
         ),
         placeholders=placeholders,
     )
+
+
+def _missed(pipeline: Pipeline) -> Iterator[str]:
+    """Yield what a schedule made by others than a deployment does not start."""
+    schedule = pipeline.schedule_spec()
+    if schedule is not None and schedule.catchup:
+        yield (
+            "EventBridge Scheduler starts nothing for times before it has the schedule; once it "
+            f"is made, `orchestrate backfill` starts each run since {schedule.start} that is "
+            "missing, once"
+        )
 
 
 def _check_sizes(wanted: Desired, placeholders: Placeholders) -> None:

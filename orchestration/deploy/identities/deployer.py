@@ -76,7 +76,7 @@ def deployer(desired: Desired, names: Names, workflow: Workflow, account: Accoun
         found = Statement("FindLogGroups", frozenset(["logs:DescribeLogGroups"]), frozenset("*"))
         needed.append(found.by("logging"))
         needed += _log_group(desired.log_group)
-    needed += [*_aliases(desired), *_looks(names, account)]
+    needed += [*_aliases(desired), *_looks(names, account), *_missed(desired, workflow, account)]
     if desired.alarms:
         watched = frozenset(alarm.arn for alarm in desired.alarms)
         for verb, actions in (("Read", _READ["alarm"]), ("Make", _MADE["alarm"])):
@@ -108,6 +108,20 @@ def _looks(names: Names, account: Account) -> Iterator[Statement]:
     yield Statement("FindStateMachines", machines, frozenset("*")).by("an earlier name")
     alarms = frozenset(account.arn("cloudwatch", f"alarm:{name}") for name in names.alarms)
     yield Statement("SeeAlarms", frozenset(["cloudwatch:DescribeAlarms"]), alarms).by("alarms")
+
+
+def _missed(desired: Desired, workflow: Workflow, account: Account) -> Iterator[Statement]:
+    """Yield what finding and starting the runs needs that a new schedule has missed."""
+    if workflow.schedule is None or not workflow.schedule.catchup:
+        return
+    name = desired.machine.name
+    found = frozenset([account.arn("states", f"execution:{name}:*")])
+    machine = frozenset([desired.machine.arn])
+    for sid, action, arns in (
+        ("ReadRuns", "DescribeExecution", found),
+        ("StartMissedRuns", "StartExecution", machine),
+    ):
+        yield Statement(sid, frozenset([f"states:{action}"]), arns).by(f"schedule {name}")
 
 
 def _aliases(desired: Desired) -> Iterator[Statement]:

@@ -57,9 +57,7 @@ class Schedule(Model):
     Airflow starts it at the beginning of this window."""
     catchup: bool = False
     """True: each time since ``start`` that was missed has its run, and not only the last. Airflow
-    starts these by itself, `orchestrate backfill` on Step Functions.
-    EventBridge Scheduler misses none after the deployment; for those before, there is
-    ``orchestrate backfill``."""
+    starts these by itself; on Step Functions the deployment of a new schedule does."""
     time_parameter: Name | None = None
     """The parameter, a string, that holds the time for which a run is started, in UTC:
     ``2027-03-01T06:00:00Z``. ``time_text`` writes it, or a time before it, as runs need it."""

@@ -46,7 +46,7 @@ def refused(workflow: Workflow) -> Iterator[Problem]:
 
 
 def warnings(workflow: Workflow) -> list[Problem]:
-    """Return the fields of which nobody says whether it knows them yet, and what it does not do."""
+    """Return the fields of which nobody says whether it knows them yet."""
     doubtful = (
         Problem(field.path, _doubt(field, integration), stage=stage_of(call.name))
         for call in _calls(workflow)
@@ -54,17 +54,7 @@ def warnings(workflow: Workflow) -> list[Problem]:
         for field in unsure(call.operation, integration)
         if field.certainty(integration) == "doubtful" or asked(call, workflow.integrations)
     )
-    return [*dict.fromkeys(doubtful), *_missed(workflow)]
-
-
-def _missed(workflow: Workflow) -> Iterator[Problem]:
-    if workflow.schedule is not None and workflow.schedule.catchup:
-        yield Problem(
-            "schedule.catchup",
-            "EventBridge Scheduler starts nothing for times before the deployment; after it, "
-            f"`orchestrate backfill PIPELINE` starts each run since {workflow.schedule.start} that "
-            "is missing, once",
-        )
+    return [*dict.fromkeys(doubtful)]
 
 
 def _doubt(field: NewField, integration: Integration) -> str:

@@ -53,7 +53,8 @@ def by_airflow(
     consent: Consent,
 ) -> None:
     """Let Airflow make the runs that are missing, or show what it would make."""
-    from orchestration.deploy.executions.backfilling import check_number, fires_between, run_of
+    from orchestration.deploy.events.missed import run_of
+    from orchestration.deploy.executions.backfilling import check_number, fires_between
     from orchestration.runs.airflow import backfills
 
     loaded = named(pipeline).load()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from orchestration.deploy.dags import Placement, Store
     from orchestration.expressions import Json
     from orchestration.pipeline import Pipeline
+
+_MANY: Final = 1000
+"""Times that are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +90,7 @@ def deploy(pipeline: str, parameters: Sequence[str], options: Options, consent: 
     placed = dags.placement(
         loaded.name, files, store, adopt=options.adopt, renamed_from=options.renamed_from
     )
-    warnings = dags.warnings(placed, files)
+    warnings = [*dags.warnings(placed, files), *([] if placed.known else _missed(loaded))]
     code = _code(folders, session)
     policy = None if options.policy is None else _policy(loaded, chosen, options, session)
     if not consent.as_json:
@@ -101,9 +106,25 @@ def deploy(pipeline: str, parameters: Sequence[str], options: Options, consent: 
             options.policy.write_text(json.dumps(policy, indent=2) + "\n", encoding="utf-8")
     if consent.as_json:
         shown = _as_json(placed, code.missing, policy, dry_run=consent.dry_run)
-        document({**shown, "warnings": list(warnings)})
+        document({**shown, "warnings": warnings})
     elif policy is None:
         note(f"what the connection of its tasks needs: orchestrate iam {pipeline} --for airflow")
+
+
+def _missed(pipeline: Pipeline) -> Iterator[str]:
+    """Yield how many runs Airflow starts when it sees a new DAG."""
+    from orchestration.deploy.events.missed import between
+
+    schedule = pipeline.schedule_spec()
+    if schedule is None or not schedule.catchup or schedule.start is None:
+        return
+    times = between(schedule, datetime.fromisoformat(schedule.start), datetime.now(tz=UTC))
+    if number := len(tuple(islice(times, _MANY))):
+        text = f"{number}{' or more' if number == _MANY else ''}"
+        yield (
+            f"times since {schedule.start} that are over: {text}; with schedule.catchup, Airflow "
+            "starts the run of each by itself"
+        )
 
 
 def _session(

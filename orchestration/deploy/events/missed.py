@@ -1,0 +1,91 @@
+"""Times of a schedule that were over when it was deployed, for which EventBridge starts nothing.
+
+A schedule with ``catchup`` wants their runs. A deployment starts them before it makes the schedule,
+so that one that is there has missed nothing, and no later deployment looks back: Step Functions
+forgets executions after 90 days, and their runs would be started, and paid, once more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final
+
+from orchestration.expressions import Json
+from orchestration.expressions.evaluate import run_token
+from orchestration.pipeline.schedules.firing import fires
+from orchestration.refs.times import ISO
+
+if TYPE_CHECKING:
+    from orchestration.graph import Overlap, ScheduleSpec
+
+SCHEDULED_TIME: Final = "<aws.scheduler.scheduled-time>"
+"""The text that the scheduler replaces by the time it starts a run for. It starts some runs twice;
+both executions are then one run, and the second adopts the jobs of the first."""
+_MOST: Final = {"queue": 200, "allow": 16}
+"""Runs that a deployment starts: those that wait for each other list all others, of which as many
+fit into one answer; of those that don't, Airflow has so many at a time
+(``max_active_runs_per_dag``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """The runs that a schedule would have started before it was deployed."""
+
+    pipeline: str
+    start_arn: str
+    schedule: ScheduleSpec
+    input: Mapping[str, Json]
+    """The input that the schedule gives its runs, the time as the scheduler is told it."""
+    times: tuple[datetime, ...]
+    """Those that have no run, the oldest first."""
+    until: datetime
+    """When they were looked for; a time that was over later has no run either."""
+
+    @property
+    def name(self) -> str:
+        """Their number, for the line that shows them."""
+        number = len(self.times)
+        return f"{number} {'time' if number == 1 else 'times'} of {self.pipeline} that were missed"
+
+    def aspects(self) -> dict[str, Any]:
+        """Return the runs, for showing."""
+        return {run_of(self.pipeline, each): written(each) for each in self.times}
+
+    def problem(self, policy: Overlap) -> str | None:
+        """Return why they are too many for one deployment, if they are."""
+        most, number = _MOST.get(policy, 1), len(self.times)
+        if number <= most:
+            return None
+        return (
+            f"{number} times since {self.schedule.start} have no run, and with overlap: {policy} a "
+            f"deployment starts {most} at most; choose a later schedule.start, or deploy with "
+            "--no-catch-up and start them with `orchestrate backfill`, which waits for each"
+        )
+
+    def requests(self, now: datetime) -> Iterator[dict[str, str]]:
+        """Yield the requests that start the runs, and those of times that are over by now."""
+        for each in (*self.times, *between(self.schedule, self.until, now)):
+            moment, run = written(each), run_of(self.pipeline, each)
+            given = json.dumps(self.input, ensure_ascii=False).replace(SCHEDULED_TIME, moment)
+            name = f"{run_token(run)}-1"
+            yield {"stateMachineArn": self.start_arn, "name": name, "input": given}
+
+
+def between(schedule: ScheduleSpec, begin: datetime, end: datetime) -> Iterator[datetime]:
+    """Yield the times of a schedule from one moment until before another."""
+    moments = fires(schedule, begin - datetime.resolution)
+    return takewhile(lambda moment: moment < end, moments)
+
+
+def run_of(pipeline: str, moment: datetime) -> str:
+    """Return the name of a scheduled run, with the time as EventBridge Scheduler writes it."""
+    return f"{pipeline}/{written(moment)}"
+
+
+def written(moment: datetime) -> str:
+    """Return a time as EventBridge Scheduler writes it."""
+    return f"{moment.astimezone(UTC):{ISO}}"
