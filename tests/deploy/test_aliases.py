@@ -353,10 +353,12 @@ def test_an_alarm_is_in_the_way_of_a_promotion(aws: EmbeddedAws) -> None:
         ComparisonOperator="GreaterThanThreshold",
         EvaluationPeriods=1,
     )
+    later = datetime.now(tz=UTC) + timedelta(minutes=2)
+    assert promotion("copying", session=aws, now=later).obstacles == ()
     cloudwatch.set_alarm_state(
         AlarmName="copying-executions-failed", StateValue="ALARM", StateReason="a run failed"
     )
-    found = promotion("copying", session=aws, now=datetime.now(tz=UTC) + timedelta(minutes=2))
+    found = promotion("copying", session=aws, now=later)
     [reason] = found.obstacles
     assert reason.startswith("alarm copying-executions-failed is in the state ALARM; ")
     with pytest.raises(DeployError, match="copying-executions-failed"):

@@ -129,7 +129,8 @@ def _alarming(client: Any, pipeline: str) -> list[str]:
     from botocore.exceptions import ClientError
 
     try:
-        found = client.describe_alarms(AlarmNames=list(alarm_names(pipeline)), StateValue="ALARM")
+        found = client.describe_alarms(AlarmNames=list(alarm_names(pipeline)))
     except ClientError as error:
         raise DeployError(f"the alarms of {pipeline} can't be read: {error}") from error
-    return [each["AlarmName"] for each in found["MetricAlarms"]]
+    # moto 5.2 ignores `StateValue` beside the names.
+    return [a["AlarmName"] for a in found["MetricAlarms"] if a["StateValue"] == "ALARM"]
