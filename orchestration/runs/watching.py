@@ -114,9 +114,16 @@ class _Known:
     """The last lines and the metrics of a job's log."""
 
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES))
-    metrics: dict[str, float] = field(default_factory=dict)
+    by_host: dict[int, dict[str, float]] = field(default_factory=dict)
+    """The metrics that each of its hosts has told."""
     ended_at: float | None = None
     """The time (monotonic) of the first look that saw that the job has ended."""
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Its metrics; of two hosts that tell one, the first one's word counts."""
+        hosts = sorted(self.by_host, reverse=True)
+        return {name: value for host in hosts for name, value in self.by_host[host].items()}
 
     @property
     def is_whole(self) -> bool:
@@ -194,10 +201,9 @@ class Watch:
         known = self._known.setdefault(job.name, _Known())
         if known.is_whole:
             return known
-        # Of two hosts that tell a metric, the first one's word counts: it is read last.
-        for number, stream in reversed([*enumerate(self._logs.streams(job)[:_HOSTS])]):
+        for number, stream in enumerate(self._logs.streams(job)[:_HOSTS]):
             new = [event.message for event in self._logs.read(stream, most=_LINES)]
-            known.metrics |= dict(_metrics(job, new))
+            known.by_host.setdefault(number, {}).update(_metrics(job, new))
             if number == 0:
                 known.tail.extend(new)
         if job.has_ended and known.ended_at is None:

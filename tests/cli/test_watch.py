@@ -7,7 +7,6 @@ import http.client
 import io
 import json
 import subprocess
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +24,8 @@ from orchestration.cli.commands.deployed.watching import looks
 from orchestration.errors import StartError
 from orchestration.local import EmbeddedAws
 from orchestration.runs import Execution, Jobs, Logs, Snapshot, Watch, tokens_of
+from orchestration.runs.logs import Event, Stream
+from orchestration.runs.watching import StageView
 from tests.cli.conftest import Command
 from tests.cli.talkative import NAME, Talkative
 from tests.local.conftest import wait
@@ -32,6 +33,9 @@ from tests.patience import PATIENCE_S
 from tests.planning.telling.test_report_in_browser import browser
 
 pytestmark = pytest.mark.slow  # starts the embedded AWS
+
+LAST = "epoch=5 <b>bold</b>"
+"""The last line of each host."""
 
 
 def look(runs: Talkative, run: str, logs: Logs | None = None) -> Callable[[], Snapshot]:
@@ -46,6 +50,13 @@ def states(snapshot: Snapshot) -> dict[str, str]:
     return {stage.name: stage.state for stage in snapshot.stages}
 
 
+def has_told_all(stage: StageView) -> bool:
+    """Both hosts tell the metric, and lines come one by one."""
+    return bool(
+        stage.jobs and stage.jobs[0].log[-1:] == (LAST,) and stage.jobs[0].metrics == {"epoch": 5.0}
+    )
+
+
 @pytest.fixture(scope="module")
 def seen(runs: Talkative, tmp_path_factory: pytest.TempPathFactory) -> tuple[Snapshot, Snapshot]:
     """A run while its job waits, and once that has failed."""
@@ -53,7 +64,7 @@ def seen(runs: Talkative, tmp_path_factory: pytest.TempPathFactory) -> tuple[Sna
     runs.start("sunday", hold=str(hold))
     looked = look(runs, "sunday")
     try:
-        during = wait(looked, lambda shot: any(s.jobs and s.jobs[0].metrics for s in shot.stages))
+        during = wait(looked, lambda shot: any(map(has_told_all, shot.stages)))
     finally:
         hold.write_text("fail")
     return during, wait(looked, lambda shot: shot.state != "running")
@@ -161,7 +172,40 @@ def test_lines_that_come_after_the_end_of_a_job_are_shown(runs: Talkative) -> No
     looked = look(runs, "friday", Logs(client))
     assert looked().stages[1].jobs[0].log == ()
     arrived = True
-    assert looked().stages[1].jobs[0].log[-1] == "epoch=5 <b>bold</b>"
+    assert looked().stages[1].jobs[0].log[-1] == LAST
+
+
+class _Hosts(Logs):
+    """The second host tells its first epoch once the first host has told all."""
+
+    looks = 0
+
+    def read(self, stream: Stream, *, most: int | None = None) -> list[Event]:
+        found = super().read(stream, most=most)
+        if stream.host == "algo-2":
+            self.looks += 1
+            return (
+                [] if self.looks == 1 else [Event(datetime.datetime.now(datetime.UTC), "epoch=1")]
+            )
+        return found
+
+
+def test_the_metrics_of_the_first_host_count_also_where_another_tells_later(
+    runs: Talkative,
+) -> None:
+    sagemaker = runs.aws.client("sagemaker")
+
+    def unsaid(parsed: dict[str, Any], **_: Any) -> None:
+        parsed.pop("FinalMetricDataList", None)
+
+    events = sagemaker.meta.events
+    events.register("after-call.sagemaker.DescribeTrainingJob", unsaid)
+    try:
+        looked = look(runs, "friday", _Hosts(runs.aws.client("logs")))
+        told = [looked().stages[1].jobs[0].metrics for _ in range(2)]
+    finally:
+        events.unregister("after-call.sagemaker.DescribeTrainingJob", unsaid)
+    assert told == [{"epoch": 5.0}] * 2
 
 
 def test_the_jobs_of_a_run_are_found_behind_those_of_later_ones(
@@ -221,9 +265,7 @@ def test_the_page_is_for_this_machine_and_whoever_knows_its_path(
 def test_nobody_waits_for_a_page_that_was_not_opened(seen: tuple[Snapshot, Snapshot]) -> None:
     with served(0, every_s=3600) as page:
         page.change(seen[1])
-        began = time.monotonic()
-        page.wait_until_seen()
-        assert time.monotonic() - began < 9  # It does not wait at all; an open page is given ten.
+        page.wait_until_seen()  # An open page is given two hours.
 
 
 def test_a_browser_shows_the_end_of_the_run(
