@@ -211,6 +211,27 @@ def test_a_canary_moves_traffic_and_what_serves_already_is_left_alone(shop: Shop
     assert [count(each, "UpdateEndpoint") for each in (first, second, again)] == [0, 1, 0]
 
 
+def test_an_update_of_each_kind_by_a_run_loses_no_request(shop: Shop) -> None:
+    shop.serve("one")
+    half = {"instances": 1, "baking_s": 120}
+    _changes_over(shop, "one", "two", None)
+    _changes_over(shop, "two", "one", {"baking_s": 0, "termination_wait_s": 120})
+    _changes_over(shop, "one", "two", CANARY)
+    _changes_over(shop, "two", "one", {"traffic": "linear", **half})
+    _changes_over(shop, "one", "two", {"traffic": "rolling", **half})
+
+
+def _changes_over(shop: Shop, before: str, after: str, update: dict[str, Any] | None) -> None:
+    """Update while requests are sent, none of which is lost: that would be among the answers."""
+    with shop.asked() as answers:
+        wait(lambda: before in answers)
+        report = shop.deploy(after, update)
+        wait(lambda: after in answers)
+    assert (report.state, report.cause) == ("succeeded", None)
+    assert count(report, "UpdateEndpoint") == 1
+    assert answers == {before, after}
+
+
 @pytest.mark.parametrize("shop", BACKENDS[:1], indirect=True)
 def test_files_that_changed_at_their_place_are_deployed(shop: Shop) -> None:
     put(shop.aws, shop.name, "one")
