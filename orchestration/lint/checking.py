@@ -18,11 +18,11 @@ from orchestration.lint import (
     scopes,
 )
 from orchestration.lint.findings import Finding
-from orchestration.lint.inputs import Fields
 from orchestration.lint.languages import templates
 from orchestration.lint.machines import Machine, State
 from orchestration.lint.scopes import Scope
 from orchestration.lint.tasks import costs, requests, resources
+from orchestration.lint.tasks.responses import Fields
 from orchestration.lint.values import is_placeholder
 
 

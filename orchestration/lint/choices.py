@@ -5,6 +5,7 @@ https://docs.aws.amazon.com/step-functions/latest/dg/state-choice.html (read Nov
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ _COMPARISONS: Final[dict[str, type | tuple[type, ...]]] = {
 }
 _NESTED = ("And", "Or", "Not")
 _AROUND = frozenset({"Next", "Comment", "Assign"})
+_RESULTS = _AROUND | {"Output"}
 
 
 def findings(state: State) -> Iterator[Finding]:
@@ -41,6 +43,7 @@ def findings(state: State) -> Iterator[Finding]:
     if "Default" not in state.fields and not _is_complete(state):
         text = "has no Default, so the execution fails with States.NoChoiceMatched where no rule"
         yield Finding("no-default", state.path, f"{text} matches; name a state, if only a Fail")
+    yield from _repeated(state)
     for path, rule in state.objects("Choices"):
         if "Next" not in rule:
             yield Finding("missing-field", path, "Next is required in a rule")
@@ -52,9 +55,36 @@ def findings(state: State) -> Iterator[Finding]:
 
 def _is_complete(state: State) -> bool:
     """Return whether one of the rules always matches."""
+    rules = [rule for _, rule in state.objects("Choices")]
+    if any(rule.get("Condition") in (True, "{% true %}") for rule in rules):
+        return True
+    facts = [_fact(rule) for rule in rules]
     return any(
-        rule.get("Condition") in (True, "{% true %}") for _, rule in state.objects("Choices")
+        fact is not None and (fact[0], fact[1], not fact[2]) in facts[:index]
+        for index, fact in enumerate(facts)
     )
+
+
+def _fact(rule: Mapping[str, Any]) -> tuple[str, str, bool] | None:
+    """Return what a rule asks and the answer it wants, where that is true or false."""
+    if isinstance(rule.get("Not"), Mapping):
+        inner = _fact(rule["Not"])
+        return None if inner is None else (inner[0], inner[1], not inner[2])
+    for name in ("BooleanEquals", "IsPresent", "IsNull"):
+        if isinstance(rule.get(name), bool):
+            return str(rule.get("Variable")), name, rule[name]
+    return None
+
+
+def _repeated(state: State) -> Iterator[Finding]:
+    """Yield the rules that ask what a rule before them has asked."""
+    seen: dict[str, str] = {}
+    for path, rule in state.objects("Choices"):
+        asked = {name: value for name, value in rule.items() if name not in _RESULTS}
+        same = seen.setdefault(json.dumps(asked, sort_keys=True, default=str), path)
+        if same != path:
+            text = f"asks what {same} asks, so it never matches; remove it, or ask something else"
+            yield Finding("unused-rule", path, text)
 
 
 def _condition(rule: Mapping[str, Any], path: str) -> Iterator[Finding]:

@@ -10,17 +10,15 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from orchestration.backends.stepfunctions.integrations.spelling import spelled
-from orchestration.checks.requests import operation_model
-from orchestration.checks.shapes import Shape
 from orchestration.errors import near
+from orchestration.lint import inputs
 from orchestration.lint.findings import Finding
-from orchestration.lint.inputs import Fields
-from orchestration.lint.languages import jsonata, jsonpath
+from orchestration.lint.languages import jsonata, jsonpath, types
 from orchestration.lint.languages.templates import Text
 from orchestration.lint.machines import State
 from orchestration.lint.scopes import Scope
-from orchestration.lint.tasks.resources import Integration, integration
+from orchestration.lint.tasks.resources import integration
+from orchestration.lint.tasks.responses import Fields, response
 
 _CONTEXT: Final = {
     "Execution": ("Id", "Input", "Name", "RoleArn", "StartTime", "RedriveCount", "RedriveTime"),
@@ -31,7 +29,6 @@ _CONTEXT: Final = {
 }
 _ITEM: Final = ("Index", "Value", "Key", "Source")
 _DATA: Final = ("input", "result", "errorOutput", "context")
-_METADATA: Final = ("SdkHttpMetadata", "SdkResponseMetadata")
 _REFERENCES: Final = ("ResultPath",)
 _TOKEN_TOLD = re.compile(r"Task\.Token|\$\$'|\$states\.context(?!\.)|\$states(?!\.)")
 """The token, or the whole context object with it."""
@@ -43,13 +40,16 @@ def findings(text: Text, scope: Scope, given: Fields) -> Iterator[Finding]:
     if text.state.language == "JSONata":
         yield from _jsonata(text, scope, given)
     else:
-        yield from _jsonpath(text, scope)
+        yield from _jsonpath(text, scope, inputs.read_by(text.state, text.field, given))
 
 
 def _jsonata(text: Text, scope: Scope, given: Fields) -> Iterator[Finding]:
     reading = jsonata.read(jsonata.expression(text.text))
     if reading.error is not None:
         yield Finding("jsonata-syntax", text.path, f"cannot be parsed: {reading.error}")
+    for fault in dict.fromkeys(reading.type_faults):
+        yield Finding("wrong-operand", text.path, fault)
+    yield from _value(reading.kind, text)
     yield from _without_context(reading, text)
     yield from _functions(reading, text, scope)
     guarded = _is_guarded(text)
@@ -60,6 +60,26 @@ def _jsonata(text: Text, scope: Scope, given: Fields) -> Iterator[Finding]:
                 yield from _input(text, use.path[1:], given)
         elif not use.is_called and use.name not in jsonata.FUNCTIONS:
             yield from _variable(use.name, text, scope, guarded=guarded)
+
+
+def _value(kind: str, text: Text) -> Iterator[Finding]:
+    """Yield a finding where a field takes values of another type than the expression's."""
+    name = text.path.rpartition("/")[2]
+    taken = _TAKES.get(name) if text.is_whole else None
+    if taken is not None and kind != types.ANY and kind not in taken:
+        words = " or ".join(types.WORDS[each] for each in taken)
+        message = f"expected {words}, and the expression gives {types.WORDS[kind]}"
+        yield Finding("wrong-type", text.path, message)
+
+
+_TAKES: Final = {
+    **dict.fromkeys(("Seconds", "TimeoutSeconds", "HeartbeatSeconds", "MaxConcurrency"), "n"),
+    **dict.fromkeys(("ToleratedFailureCount", "ToleratedFailurePercentage"), "n"),
+    **dict.fromkeys(("Timestamp", "Error", "Cause"), "s"),
+    "Condition": "b",
+    "Items": "ao",
+}
+"""The types of the values that fields of states take."""
 
 
 def _without_context(reading: jsonata.Reading, text: Text) -> Iterator[Finding]:
@@ -108,11 +128,13 @@ def _input(text: Text, path: tuple[str, ...], given: Fields) -> Iterator[Finding
     for name in path:
         if given is None:
             return
-        if name not in given:
-            message = f"no way to this state gives its input a field {name}{near(name, given)}"
-            yield Finding("unknown-input", text.path, message)
+        if name not in given.fields:
+            if not given.is_open:
+                hint = near(name, given.fields)
+                message = f"no way to this state gives its input a field {name}{hint}"
+                yield Finding("unknown-input", text.path, message)
             return
-        given = given[name]
+        given = given.fields[name]
 
 
 def _states(text: Text, path: tuple[str, ...]) -> Iterator[Finding]:
@@ -194,45 +216,18 @@ def token_findings(state: State) -> Iterator[Finding]:
 
 
 def _result(text: Text, path: tuple[str, ...]) -> Iterator[Finding]:
-    used = integration(text.state)
-    shape = None if used is None else _response(used)
-    if used is None or shape is None:
-        return
-    for part in path:
-        while shape.type_name == "list":
-            shape = shape.member
-        if shape.type_name != "structure" or shape.metadata.get("document"):
+    known, used = response(text.state), integration(text.state)
+    for name in path:
+        if known is None or used is None:
             return
-        members = {spelled(name, shape.name): member for name, member in shape.members.items()}
-        if part not in members and not used.is_sdk:
-            members = {**members, **shape.members}
-            if part in _METADATA:
-                return
-        if part not in members:
-            message = f"a response of {used.resource} has no {part} there{near(part, members)}"
+        if name not in known.fields:
+            message = f"a response of {used.resource} has no {name} there{near(name, known.fields)}"
             yield Finding("undefined-path", text.path, message)
             return
-        if used.service == "lambda" and part == "Payload":
-            return
-        shape = members[part]
+        known = known.fields[name]
 
 
-def _response(used: Integration) -> Shape | None:
-    """Return the shape of an integration's result, if it is that of an API."""
-    if used.api is None or used.pattern not in ("", "sync"):
-        return None
-    service, operation = used.api
-    if used.pattern == "sync":
-        if service != "sagemaker":
-            return None
-        operation = operation.replace("Create", "Describe", 1)
-    elif not used.is_sdk and service in ("bedrock-runtime", "stepfunctions"):
-        return None
-    model = operation_model(service, operation)
-    return None if model is None else model.output_shape
-
-
-def _jsonpath(text: Text, scope: Scope) -> Iterator[Finding]:
+def _jsonpath(text: Text, scope: Scope, data: Fields) -> Iterator[Finding]:
     written = text.text
     try:
         if jsonpath.is_call(written) and (
@@ -248,10 +243,10 @@ def _jsonpath(text: Text, scope: Scope) -> Iterator[Finding]:
         yield Finding("path-syntax", text.path, str(fault))
         return
     for path in paths:
-        yield from _path(path, text, scope)
+        yield from _path(path, text, scope, data)
 
 
-def _path(path: jsonpath.Path, text: Text, scope: Scope) -> Iterator[Finding]:
+def _path(path: jsonpath.Path, text: Text, scope: Scope, data: Fields) -> Iterator[Finding]:
     if text.field in _REFERENCES and (not path.is_reference or path.root != "$"):
         message = (
             "names one place in the data: $.name.name, without *, .., filters, $$ or variables"
@@ -263,3 +258,11 @@ def _path(path: jsonpath.Path, text: Text, scope: Scope) -> Iterator[Finding]:
         yield from _variable(path.root, text, scope, guarded=text.field == "Variable")
     elif text.field == "ResultSelector":
         yield from _result(text, path.names)
+    elif not _asks_presence(text):
+        yield from _input(text, path.names, data)
+
+
+def _asks_presence(text: Text) -> bool:
+    """Return whether a Choice asks first if what it reads is there."""
+    rules = text.state.objects("Choices")
+    return any("'IsPresent'" in str(rule) for _, rule in rules)

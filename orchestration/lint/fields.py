@@ -94,6 +94,9 @@ def of_machine(machine: Machine) -> Iterator[Finding]:
             yield Finding("unknown-field", f"{path}/{name}", f"is unknown{near(str(name), known)}")
     if fields.get("Version", "1.0") != "1.0":
         yield Finding("wrong-value", f"{path}/Version", 'the one version is "1.0"')
+    if fields.get("QueryLanguage") not in (None, "JSONPath", "JSONata"):
+        text = "expected JSONPath or JSONata"
+        yield Finding("wrong-value", f"{path}/QueryLanguage", text)
     yield from values.check(fields, path, "JSONPath", ("StartAt", "Comment", "TimeoutSeconds"))
     yield from _states(fields, path)
 
@@ -157,6 +160,10 @@ def _known(state: State) -> Iterator[Finding]:
     if language not in (None, "JSONPath", "JSONata"):
         text = "expected JSONPath or JSONata"
         yield Finding("wrong-value", f"{state.path}/QueryLanguage", text)
+    elif language == "JSONPath" and state.machine.language == "JSONata":
+        text = "a state machine in JSONata has no states in JSONPath; remove its QueryLanguage, or"
+        where = f"{state.path}/QueryLanguage"
+        yield Finding("wrong-language", where, f"{text} name JSONata in its states alone")
 
 
 _INSTEAD: Final = {

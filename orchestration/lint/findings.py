@@ -26,6 +26,7 @@ RULES: Final[dict[str, tuple[Severity, str]]] = {
     "no-end": ("error", "A state machine has a state that ends it."),
     "endless-loop": ("warning", "Each state has a way to an end."),
     "no-default": ("warning", "A Choice has a `Default`: without a match the execution fails."),
+    "unused-rule": ("warning", "A rule of a Choice asks what no rule before it has asked."),
     # Errors.
     "states-all": ("error", "`States.ALL` stands alone, in the last retrier or catcher."),
     "unknown-error": ("warning", "Errors that begin with `States.` are those of the language."),
@@ -38,6 +39,7 @@ RULES: Final[dict[str, tuple[Severity, str]]] = {
     "unused-token": ("error", "A task that waits for a token sends it to somebody."),
     "unknown-request-field": ("error", "A request has the fields of the API, in its casing."),
     "missing-request-field": ("error", "A request has the fields that the API requires."),
+    "given-twice": ("warning", "A template gives a field a value or a path, not both."),
     "wrong-request-value": ("error", "A value in a request is one that the API takes."),
     "doubtful-request-value": ("warning", "A value has the type, bounds and pattern of the API."),
     "absent-token": ("warning", "`Task.Token` is read by a task that waits for it."),
@@ -46,6 +48,7 @@ RULES: Final[dict[str, tuple[Severity, str]]] = {
     # Expressions and paths.
     "jsonata-syntax": ("error", "Text between `{%` and `%}` is an expression of JSONata."),
     "unknown-function": ("error", "A function that an expression calls exists."),
+    "wrong-operand": ("error", "Operators and functions get values of types that they take."),
     "undefined-variable": ("error", "A variable is assigned on a way to the state that reads it."),
     "maybe-undefined": ("warning", "A variable is assigned on every way to the state."),
     "shadowed-variable": ("error", "A Map or Parallel does not assign a variable of its scope."),

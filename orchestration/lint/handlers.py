@@ -6,6 +6,7 @@ November 2026).
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -32,6 +33,8 @@ _ERRORS: Final = frozenset(
         *("States.ResultWriterFailed", "States.Runtime", "States.TaskFailed", "States.Timeout"),
     }
 )
+_CLOSE: Final = 0.92
+"""So alike is a slip in the name of an error, and not an error of one's own."""
 _ALL = "States.ALL"
 _MOST: Final = "States.TaskFailed"
 _NOT_MOST = frozenset({"States.Timeout", _ALL, "States.HeartbeatTimeout"})
@@ -87,9 +90,12 @@ def _names(
         yield Finding("states-all", path, f"{_ALL} must be the last entry of {key}; move it")
     for name in names:
         is_known = name in _ERRORS or name.startswith("States.Http.StatusCode.")
+        close = difflib.get_close_matches(name, _ERRORS, 1, _CLOSE)
         if name.startswith("States.") and not is_known:
             hint = near(name, _ERRORS)
             yield Finding("unknown-error", path, f"the language has no error {name}{hint}")
+        elif not is_known and close and close[0] != name:
+            yield Finding("unknown-error", path, f"{name}: did you mean {close[0]!r}?")
     for name in names:
         if name in before:
             text = f"an entry before this one handles {name}; remove it here, or there"

@@ -16,6 +16,8 @@ class Machine:
     fields: Mapping[str, Any]
     path: str
     outer: State | None = None
+    language: Language = "JSONPath"
+    """The one of its states that name none."""
     states: dict[str, State] = field(default_factory=dict)
 
     @property
@@ -98,7 +100,7 @@ def _language(fields: Mapping[str, Any], outer: Language) -> Language:
 def _machine(
     fields: Mapping[str, Any], path: str, outer: State | None, language: Language
 ) -> Machine:
-    machine = Machine(fields, path, outer)
+    machine = Machine(fields, path, outer, language)
     states = fields.get("States")
     for name, value in states.items() if isinstance(states, Mapping) else ():
         if isinstance(value, Mapping):

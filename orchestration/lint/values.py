@@ -10,12 +10,12 @@ from orchestration.lint.findings import Finding
 
 MAX_SECONDS: Final = 99_999_999
 _MAX_DELAY: Final = 31_622_400
-_PLACEHOLDER = re.compile(
+PLACEHOLDER = re.compile(
     r"\$\{[^}]*\}|\{\{.*?\}\}|\{[A-Z][A-Z_-]+\}|<[A-Za-z_ -]+>|^__\w+__$|%\w+%", re.DOTALL
 )
 TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})")
 _TEXTS = ("Comment", "Next", "Default", "Resource", "Error", "Cause", "Label", "StartAt")
-_PATH_TEXTS = ("InputPath", "OutputPath", "ResultPath", "ItemsPath")
+_NULL_PATHS = ("InputPath", "OutputPath", "ResultPath")
 _NUMBERS: Final[dict[str, tuple[int, int, bool]]] = {
     "TimeoutSeconds": (1, MAX_SECONDS, True),
     "HeartbeatSeconds": (1, MAX_SECONDS, True),
@@ -36,7 +36,7 @@ _LISTS = ("Retry", "Catch", "Choices", "Branches")
 
 def is_placeholder(value: object) -> bool:
     """Return whether a text is completed when the definition is deployed."""
-    return isinstance(value, str) and _PLACEHOLDER.search(value) is not None
+    return isinstance(value, str) and PLACEHOLDER.search(value) is not None
 
 
 def is_expression(value: object) -> bool:
@@ -60,8 +60,10 @@ def _value(name: Any, value: Any, where: str) -> Iterator[Finding]:
         yield from number(value, where, *_NUMBERS[name])
     elif name in _TEXTS and not isinstance(value, str):
         yield Finding("wrong-type", where, f"expected text, not {value!r}")
-    elif name in _PATH_TEXTS and not isinstance(value, str | None):
-        yield Finding("wrong-type", where, f"expected a path or null, not {value!r}")
+    elif str(name).endswith("Path") and not isinstance(value, str):
+        if value is not None or name not in _NULL_PATHS:
+            text = "a path or null" if name in _NULL_PATHS else "a path"
+            yield Finding("wrong-type", where, f"expected {text}, not {value!r}")
     elif name == "End" and value is not True:
         yield Finding("wrong-value", where, "expected true; a state that goes on has Next")
     elif name in _LISTS:

@@ -89,6 +89,128 @@ def test_what_is_filled_in_when_deploying_is_no_fault() -> None:
     assert check({"StartAt": "Start", "States": {"Start": start, "Call": state}}) == []
 
 
+_ASKED: dict[str, Any] = {"Variable": "$.found", "Next": "Done"}
+_STEP = {"Name": "fit", "HadoopJarStep": {"Jar": "command-runner.jar"}}
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [{**_ASKED, "BooleanEquals": True}, {**_ASKED, "BooleanEquals": False}],
+        [
+            {"Not": {"Variable": "$.found", "IsPresent": True}, "Next": "Done"},
+            {**_ASKED, "IsPresent": True},
+        ],
+    ],
+)
+def test_rules_that_ask_both_ways_need_no_default(rules: list[dict[str, Any]]) -> None:
+    choice = {"Type": "Choice", "Choices": rules}
+    assert check({"StartAt": "A", "States": {"A": choice, "Done": {"Type": "Succeed"}}}) == []
+
+
+@pytest.mark.parametrize(("action", "found"), [("TERMINATE_CLUSTER", 0), ("CONTINUE", 1)])
+def test_a_step_that_ends_its_cluster_leaves_none(action: str, found: int) -> None:
+    emr = "arn:aws:states:::elasticmapreduce"
+    cluster = {"Name": "c", "Instances": {"KeepJobFlowAliveWhenNoSteps": True}}
+    step = {"ClusterId.$": "$.ClusterId", "Step": {**_STEP, "ActionOnFailure": action}}
+    states: dict[str, dict[str, Any]] = {
+        "Create": {"Resource": f"{emr}:createCluster.sync", "Parameters": cluster, "Next": "Fit"},
+        "Fit": {
+            "Resource": f"{emr}:addStep.sync",
+            "Parameters": step,
+            "ResultPath": None,
+            "Next": "End",
+        },
+        "End": {
+            "Resource": f"{emr}:terminateCluster.sync",
+            "Parameters": {"ClusterId.$": "$.ClusterId"},
+            "End": True,
+        },
+    }
+    tasks = {name: {"Type": "Task", **state} for name, state in states.items()}
+    assert len(check({"StartAt": "Create", "States": tasks})) == found
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "$states.input.names ~> $map($uppercase) ~> $join(', ')",
+        "$substring($states.input.name, 1)",
+        "$sum($states.input.sizes) + $count([1, 2]) * 2",
+        "$states.input.name > 'a' and $exists($states.input.size)",
+        "$match($states.input.name, /a/)[0].match",
+        "($add := function($a, $b) { $a + $b }; $reduce($states.input.sizes, $add, 0))",
+        "$split($split($states.input.name, '/')[-1], ':')[-1]",
+        "$now() & $string($random()) & $hash($states.input.name, 'SHA-256')",
+        "$states.input.names.$contains('a')",
+    ],
+)
+def test_types_that_fit_are_no_fault(expression: str) -> None:
+    state = {"Type": "Succeed", "Output": {"value": f"{{% {expression} %}}"}}
+    assert check({"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": state}}) == []
+
+
+def test_what_the_data_of_jsonpath_has_is_read_without_a_finding() -> None:
+    request = {"TableName": "runs", "Key": {"run": {"S.$": "$$.Execution.Name"}}}
+    states: dict[str, Any] = {
+        "Get": {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::dynamodb:getItem",
+            "Parameters": request,
+            "ResultSelector": {"item.$": "$.Item", "status.$": "$.SdkHttpMetadata.HttpStatusCode"},
+            "ResultPath": "$.got.run",
+            "Next": "Make",
+        },
+        "Make": {
+            "Type": "Pass",
+            "Parameters": {"id.$": "$.got.run.item.id.S", "name.$": "$.name", "size": {"of": 1}},
+            "ResultPath": "$.made",
+            "OutputPath": "$.made",
+            "Next": "Each",
+        },
+        "Each": {
+            "Type": "Map",
+            "ItemsPath": "$.name",
+            "ItemSelector": {"id.$": "$.id", "size.$": "$.size.of"},
+            "ItemProcessor": {
+                "StartAt": "Item",
+                "States": {"Item": {"Type": "Pass", "InputPath": "$.size", "End": True}},
+            },
+            "ResultPath": "$.each",
+            "Next": "Both",
+        },
+        "Both": {
+            "Type": "Parallel",
+            "Branches": [
+                {
+                    "StartAt": "Branch",
+                    "States": {"Branch": {"Type": "Succeed", "OutputPath": "$.each[0].id"}},
+                }
+            ],
+            "ResultPath": None,
+            "Catch": [{"ErrorEquals": ["States.ALL"], "ResultPath": "$.error", "Next": "Lost"}],
+            "Next": "Done",
+        },
+        "Lost": {"Type": "Fail", "CausePath": "$.error.Cause"},
+        "Done": {"Type": "Succeed", "OutputPath": "$.each"},
+    }
+    assert check({"StartAt": "Get", "States": states}) == []
+
+
+def test_expressions_of_dynamodb_that_work_are_no_fault() -> None:
+    request = {
+        "TableName": "runs",
+        "Key": {"run": {"S": "a"}},
+        "UpdateExpression": "SET #status = :s, ended = if_not_exists(ended, :t) REMOVE attempt[0]",
+        "ConditionExpression": "attribute_exists(run) AND size(notes) < :n",
+        "ExpressionAttributeNames": {"#status": "status"},
+        "ExpressionAttributeValues": {":s": {"S": "x"}, ":t": {"S": "x"}, ":n": {"N": "1"}},
+    }
+    resource = "arn:aws:states:::dynamodb:updateItem"
+    state = {"Type": "Task", "Resource": resource, "Parameters": request, "End": True}
+    assert check({"StartAt": "A", "States": {"A": state}}) == []
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "statemachines").glob("*.json")), ids=str)
 def test_our_renderings_have_no_finding(path: Path) -> None:
     assert lint(path.read_text(encoding="utf-8")) == []

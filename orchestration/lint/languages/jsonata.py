@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
+from orchestration.lint.languages import types
+
 FUNCTIONS: Final = frozenset(
     {
         *("abs", "append", "assert", "average", "base64decode", "base64encode", "boolean", "ceil"),
@@ -46,6 +48,9 @@ class Reading:
     """Names and ``$`` that stand where there is no context to read them of."""
     error: str | None = None
     """The fault in the syntax, if there is one."""
+    type_faults: list[str] = field(default_factory=list)
+    kind: str = types.ANY
+    """The type of its value, where it shows."""
 
 
 def expression(text: str) -> str:
@@ -71,6 +76,7 @@ def read(source: str) -> Reading:
         except Exception:
             return reading
     _Walk(reading).node(tree, set(), has_context=False)
+    reading.kind = types.kind(tree)
     return reading
 
 
@@ -85,6 +91,8 @@ class _Walk:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
+        self._applied: list[Any] = []
+        """Calls that get what is left of their ``~>`` besides."""
 
     def node(  # noqa: C901 - one arm for each type of node
         self, node: Any, bound: set[str], *, has_context: bool
@@ -92,6 +100,10 @@ class _Walk:
         """Note what a node and those below it read."""
         if node is None:
             return
+        if node not in self._applied:
+            self._reading.type_faults += types.faults(node, bound)
+        if node.type == "apply":
+            self._applied.append(node.rhs)
         match node.type:
             case "path":
                 self._path(node, set(bound), has_context)

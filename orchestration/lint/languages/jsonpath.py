@@ -64,6 +64,8 @@ class Path:
     """The fields, as far as they are names."""
     is_reference: bool
     """True if it can name one place only."""
+    is_plain: bool = True
+    """True if it consists of names only."""
 
 
 @dataclass(slots=True)
@@ -97,7 +99,7 @@ def path(text: str) -> Path:
             names.append(name)
         position = step.end()
     root = "$$" if head[0] == "$$" else head["variable"] or "$"
-    return Path(root, tuple(names), is_reference)
+    return Path(root, tuple(names), is_reference, is_plain)
 
 
 def is_call(text: str) -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from orchestration.lint.findings import Finding
 from orchestration.lint.languages.jsonpath import is_call
 from orchestration.lint.machines import State, pointer
-from orchestration.lint.values import is_expression, is_placeholder
+from orchestration.lint.values import PLACEHOLDER, is_expression, is_placeholder
 
 Data = Literal["input", "result", "errorOutput", "context"]
 
@@ -24,6 +25,8 @@ _PATHS: Final = (
 )
 _PLAIN: Final = frozenset({"Type", "Comment", "QueryLanguage", "Next", "Default", "Resource"})
 _NESTED: Final = frozenset({"Branches", "ItemProcessor", "Iterator", "Retry", "Catch", "Choices"})
+
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'")
 
 _HERE: Final[frozenset[Data]] = frozenset({"input", "context"})
 _AFTER: Final[frozenset[Data]] = _HERE | {"result"}
@@ -43,6 +46,8 @@ class Text:
     """The data that it may read."""
     is_path: bool = False
     """True for a field that takes a path alone."""
+    is_whole: bool = False
+    """True if it is the whole value of a field of the state, or of a rule of it."""
 
 
 def texts(state: State) -> Iterator[Text | Finding]:
@@ -123,7 +128,7 @@ def _jsonata(
         for index, each in enumerate(value):
             yield from _jsonata(state, name, each, f"{path}/{index}", data)
     elif is_expression(value):
-        yield Text(value, path, state, name, data)
+        yield Text(value, path, state, name, data, is_whole=path.endswith(f"/{name}"))
     elif isinstance(value, str):
         yield from _literal(value, path)
 
@@ -144,6 +149,9 @@ def _jsonpath(
     if isinstance(value, Mapping):
         for key, each in value.items():
             where = f"{path}/{pointer(str(key))}"
+            if f"{key}.$" in value:
+                text = f"{key} and {key}.$ stand side by side; remove one"
+                yield Finding("given-twice", where, text)
             if str(key).endswith(".$"):
                 yield from _evaluated(each, Text(str(each), where, state, name, data))
             elif str(key) != "Resource":
@@ -167,6 +175,9 @@ def _evaluated(value: Any, text: Text) -> Iterator[Text | Finding]:
         yield Finding("path-syntax", text.path, message)
     elif not is_placeholder(value):
         yield text
+    elif is_call(value) and not is_placeholder(_QUOTED.sub("", value)):
+        # What is filled in is a part of a text, whatever it will be.
+        yield replace(text, text=PLACEHOLDER.sub("x", value))
 
 
 def _looks_like_path(value: str) -> bool:

@@ -119,11 +119,16 @@ def _open(state: State, closing: set[State]) -> set[State]:
             between.add(each)
             ahead += successors(each)
     relevant = {each for each in between if closing & reachable(each) or ends(each)}
-    return {each for each in relevant if _may_fail(each) and not _is_caught(each, closing)}
+    return {each for each in relevant if _may_leave(each) and not _is_caught(each, closing)}
 
 
-def _may_fail(state: State) -> bool:
-    return state.type in ("Task", "Parallel", "Map")
+def _may_leave(state: State) -> bool:
+    """Return whether a state may fail, and what runs does not end with it."""
+    request = state.fields.get("Parameters", state.fields.get("Arguments"))
+    step = request.get("Step") if isinstance(request, Mapping) else None
+    action = step.get("ActionOnFailure") if isinstance(step, Mapping) else None
+    is_ending = action in ("TERMINATE_CLUSTER", "TERMINATE_JOB_FLOW")
+    return state.type in ("Task", "Parallel", "Map") and not is_ending
 
 
 def _is_caught(state: State, closing: set[State]) -> bool:

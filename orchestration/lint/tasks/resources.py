@@ -15,7 +15,6 @@ from importlib import resources
 from typing import Final
 
 from orchestration.backends.stepfunctions.integrations import services
-from orchestration.backends.stepfunctions.integrations.spelling import spelled
 from orchestration.checks.requests import operation_model, operation_names
 from orchestration.errors import near
 from orchestration.lint.findings import Finding
@@ -109,16 +108,6 @@ def integration(state: State) -> Integration | None:
         own=frozenset(row["own"].split()),
         optional=frozenset(row["optional"].split()),
     )
-
-
-def response_names(state: State) -> list[str] | None:
-    """Return the fields of a Task's result, where they are those of an API's response."""
-    used = integration(state)
-    if used is None or used.api is None or not used.is_sdk or used.pattern:
-        return None
-    model = operation_model(*used.api)
-    shape = None if model is None else model.output_shape
-    return None if shape is None else [spelled(name, shape.name) for name in shape.members]
 
 
 def _parts(resource: str) -> tuple[str, str, str] | None:
