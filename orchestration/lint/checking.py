@@ -58,6 +58,7 @@ def _state(state: State, scope: Scope | None, given: Fields) -> Iterator[Finding
     yield from nested.findings(state)
     yield from resources.findings(state)
     yield from requests.findings(state)
+    yield from requests.of_reader(state)
     yield from data.token_findings(state)
     yield from scopes.naming(state)
     yield from _times(state)

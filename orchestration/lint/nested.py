@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from orchestration.errors import near
+from orchestration.lint import values
 from orchestration.lint.findings import Finding
 from orchestration.lint.machines import State
 from orchestration.lint.values import is_expression, is_placeholder
@@ -42,6 +43,11 @@ _PARTS: Final[dict[tuple[str, ...], dict[str, frozenset[str]]]] = {
     },
 }
 """Fields of a distributed Map's parts, with their values where these are named."""
+_NUMBERS: Final = {
+    "MaxItems": (1, 100_000_000),
+    "MaxItemsPerBatch": (1, 100_000_000),
+    "MaxInputBytesPerBatch": (1, 262_144),
+}
 
 
 def findings(state: State) -> Iterator[Finding]:
@@ -132,6 +138,8 @@ def _part(
         if known[plain] and isinstance(value, str) and not is_open and value not in known[plain]:
             text = f"{value!r} is unknown{near(value, known[plain])}"
             yield Finding("wrong-value", f"{path}/{name}", text)
+        if plain in _NUMBERS and not is_open and f"{plain}.$" not in fields:
+            yield from values.number(value, f"{path}/{name}", *_NUMBERS[plain], True)
     if fields.get("CSVHeaderLocation") == "GIVEN" and "CSVHeaders" not in fields:
         yield Finding("missing-field", path, "CSVHeaders is required where the headers are GIVEN")
     if place == ("ItemBatcher",) and not any(str(name).startswith("Max") for name in fields):

@@ -143,6 +143,7 @@ def test_a_step_that_ends_its_cluster_leaves_none(action: str, found: int) -> No
         "$split($split($states.input.name, '/')[-1], ':')[-1]",
         "$now() & $string($random()) & $hash($states.input.name, 'SHA-256')",
         "$states.input.names.$contains('a')",
+        "$replace($states.input.name, /(?:a|b)/, '??')",
     ],
 )
 def test_types_that_fit_are_no_fault(expression: str) -> None:

@@ -27,6 +27,8 @@ FUNCTIONS: Final = frozenset(
         *("toMillis", "trim", "type", "uppercase", "uuid", "zip"),
     }
 )
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_LATER = re.compile(r"\?\?|(?<!\()\?:")
 _PLACEHOLDER = re.compile(r"\$\{[\w.:-]+\}")
 
 
@@ -62,6 +64,9 @@ def expression(text: str) -> str:
 def read(source: str) -> Reading:
     """Return what an expression reads, or what is wrong with it."""
     reading = Reading()
+    later = _LATER.search(_QUOTED.sub("''", source))
+    if later is not None:
+        reading.error = f"{later[0]} came with JSONata 2.1, and Step Functions has 2.0; use ? :"
     try:
         tree = _parsed(source)
     except Exception as error:  # the library raises others than its own for bad syntax
@@ -101,7 +106,7 @@ class _Walk:
         if node is None:
             return
         if node not in self._applied:
-            self._reading.type_faults += types.faults(node, bound)
+            self._reading.type_faults += types.faults(node, bound, has_context=has_context)
         if node.type == "apply":
             self._applied.append(node.rhs)
         match node.type:
@@ -140,8 +145,8 @@ class _Walk:
             if procedure.value not in bound:
                 self._reading.uses.append(Use(procedure.value, is_called=True))
         elif procedure.type == "path" and len(procedure.steps) == 1:
-            # `uppercase(x)`: the reference implementation says what it should have been.
-            self._reading.uses.append(Use(str(procedure.steps[0].value), is_called=True))
+            name = str(procedure.steps[0].value)
+            self._reading.type_faults.append(f"{name} is no function; write ${name}(…)")
         else:
             self.node(procedure, bound, has_context=has_context)
         for argument in node.arguments or ():

@@ -84,13 +84,13 @@ def kind(node: Any) -> str:
             return _LITERALS.get(str(other), ANY)
 
 
-def faults(node: Any, bound: set[str]) -> Iterator[str]:
+def faults(node: Any, bound: set[str], *, has_context: bool) -> Iterator[str]:
     """Yield what is wrong with the types of a node's operands or arguments."""
     match node.type:
         case "apply" if node.rhs.type == "function":  # Its left side is the first argument.
-            yield from _arguments(node.rhs, bound, [kind(node.lhs)])
+            yield from _arguments(node.rhs, bound, [kind(node.lhs)], has_context)
         case "function":
-            yield from _arguments(node, bound, [])
+            yield from _arguments(node, bound, [], has_context)
         case "binary":
             yield from _operands(str(node.value), [kind(node.lhs), kind(node.rhs)])
 
@@ -110,10 +110,11 @@ def _name(node: Any) -> str:
     return str(node.procedure.value) if node.procedure.type == "variable" else ""
 
 
-def _arguments(node: Any, bound: set[str], first: list[str]) -> Iterator[str]:
+def _arguments(node: Any, bound: set[str], first: list[str], has_context: bool) -> Iterator[str]:
     name = _name(node)
     given = first + [kind(each) for each in node.arguments or ()]
     taken = _SIGNATURES.get(name, "").rpartition(":")[0]
+    taken = taken if has_context else taken.replace("-", "")
     if name in bound or name not in _SIGNATURES or _takes(taken).fullmatch("".join(given)):
         return
     told = ", ".join(WORDS.get(each, "a value") for each in given) or "nothing"

@@ -21,6 +21,7 @@ from orchestration.lint.values import is_expression, is_placeholder
 from orchestration.refs import Expression
 
 _LARGEST_PAYLOAD: Final = 262_144
+READERS: Final = ("getObject", "listObjectsV2")
 _ATTRIBUTE: Final = "AttributeValue"
 _SURE: Final = ("expected an object", "expected a list", "takes exactly", "AWS does not know")
 """Problems that no conversion mends: `"true"` is taken for true, and 5 for `"5"`."""
@@ -63,16 +64,37 @@ def findings(state: State) -> Iterator[Finding]:
         return
     if used.api is None:
         yield from _own(values, path, used)
+    else:
+        yield from _of_api(used, used.api, values, path)
+
+
+def of_reader(state: State) -> Iterator[Finding]:
+    """Yield what is wrong with the request of a distributed Map's reader."""
+    reader = state.fields.get("ItemReader")
+    field = "Parameters" if state.language == "JSONPath" else "Arguments"
+    request = reader.get(field) if isinstance(reader, Mapping) else None
+    if not isinstance(reader, Mapping) or not isinstance(request, Mapping):
         return
-    model = operation_model(*used.api)
+    action = str(reader.get("Resource")).rpartition(":")[2]
+    api = ("s3", action[:1].upper() + action[1:])
+    values = _plain(request, state.language)
+    if action in READERS and isinstance(values, Mapping):
+        used = Integration("s3", action, "", api, is_sdk=True)
+        yield from _of_api(used, api, values, f"{state.path}/ItemReader/{field}")
+
+
+def _of_api(
+    used: Integration, api: tuple[str, str], values: Mapping[str, Tree], path: str
+) -> Iterator[Finding]:
+    model = operation_model(*api)
     if model is None or model.input_shape is None:
         return
     names = _Names(used, path)
     tree = names.structure(model.input_shape, values, path)
     yield from names.findings
-    for problem in violations(*used.api, tree):
+    for problem in violations(*api, tree):
         yield from names.told(problem)
-    if used.api[0] == "dynamodb":
+    if api[0] == "dynamodb":
         yield from dynamodb.findings(values, path)
 
 
