@@ -339,3 +339,16 @@ def test_what_can_not_begin_is_refused(
     assert said.status == 2
     assert message in " ".join(said.err.split())
     assert not (tmp_path / "fine").exists()
+
+
+def test_data_that_could_not_be_made_is_made_by_the_commands_that_come_next(
+    orchestrate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacking = tmp_path / "lacking"
+    lacking.mkdir()
+    (lacking / "safetensors.py").write_text("raise ModuleNotFoundError('safetensors')\n")
+    monkeypatch.setenv("PYTHONPATH", str(lacking))
+    said = orchestrate("init", tmp_path / "notes", "--template", "fsdp-finetune", "--json")
+    assert said.status == 0
+    assert "safetensors" in said.document["warnings"][0]
+    assert said.document["next"].endswith("python make.py tiny-llama && orchestrate run")

@@ -165,6 +165,7 @@ def init(directory: Path, template: str, *, as_json: bool = False) -> None:
     _copy(chosen, directory, name)
     _surround(chosen, directory, name)
     warnings = _make_data(chosen, directory)
+    following = _following(directory, f"python make.py {chosen.made} && " if warnings else "")
     warn(warnings)
     warnings += lock(str(directory / f"{name}.yaml"), check=False)
     if as_json:
@@ -176,14 +177,14 @@ def init(directory: Path, template: str, *, as_json: bool = False) -> None:
                 "scripts": dict(chosen.scripts),
                 "files": _files(directory),
                 "warnings": warnings,
-                "next": _following(directory),
+                "next": following,
             }
         )
         return
     say(
         f"{directory}: {name}.yaml, {', '.join(chosen.scripts)}, {RUN_FILE} and what is around them"
     )
-    say(f"next: {_following(directory)}")
+    say(f"next: {following}")
 
 
 def _files(directory: Path) -> list[str]:
@@ -192,10 +193,10 @@ def _files(directory: Path) -> list[str]:
     )
 
 
-def _following(directory: Path) -> str:
+def _following(directory: Path, making: str) -> str:
     needed = (directory / _REQUIREMENTS).read_text("utf-8").splitlines()
     install = "" if installed(needed) else f"pip install -r {_REQUIREMENTS} && "
-    return f"cd {directory} && {install}orchestrate run"
+    return f"cd {directory} && {install}{making}orchestrate run"
 
 
 def _chosen(template: str) -> Template:
