@@ -107,10 +107,13 @@ def test_the_command_prints_what_the_run_came_to(
     assert "\x1b" not in said.out + said.err
 
 
-def test_the_command_as_json_fails_with_the_run(orchestrate: Command, staging: Path) -> None:
+def test_the_command_as_json_fails_with_the_run(
+    orchestrate: Command, staging: Path, data: Path
+) -> None:
     said = orchestrate(
         *("run", staging, "--on", "step-functions", "--json", "--time-scale", "0.005"),
         *("-p", "bucket=workspace", "-p", "data=s3://dataset/empty"),
+        *("--upload", f"{data}=s3://dataset/set"),
     )
     assert said.status == 1
     assert said.document["state"] == "failed"

@@ -54,13 +54,14 @@ def run(
 ) -> RunReport:
     """Run a pipeline on an embedded AWS and report its result, even a failure.
 
-    Creates the buckets that the parameters and the pipeline name, and uploads ``uploads`` (files or
-    folders by S3 URI) and the folders of code. Without ``aws`` the run gets a new account in the
-    pipeline's region, in which a second of AWS takes ``time_scale`` real seconds, and a job that
-    does what one has done whose results lie in the folder ``job_cache`` does not run again; without
-    ``airflow``, a new Airflow. The parameter ``role`` is optional. ``on_question`` answers for a
-    person: it is given a stage and its question. ``on_work`` is told once a second how far the jobs
-    are. ``on_end`` is given the account and the report before the account goes.
+    Creates the buckets that the run writes to, and uploads ``uploads`` (files or folders by S3 URI;
+    their buckets are created, too) and the folders of code; a bucket that is only read must exist.
+    Without ``aws`` the run gets a new account in the pipeline's region, in which a second of AWS
+    takes ``time_scale`` real seconds, and a job that does what one has done whose results lie in
+    the folder ``job_cache`` does not run again; without ``airflow``, a new Airflow. The parameter
+    ``role`` is optional. ``on_question`` answers for a person: it is given a stage and its
+    question. ``on_work`` is told once a second how far the jobs are. ``on_end`` is given the
+    account and the report before the account goes.
 
     Raises :class:`~orchestration.errors.DeployError` if parameters do not fit or code is
     missing, and :class:`~orchestration.errors.LocalError` if a training toolkit is.

@@ -33,16 +33,16 @@ def prepare(
     values: Mapping[str, Json],
     uploads: Mapping[str, Path],
 ) -> None:
-    """Create the buckets, roles and networks that a run names; upload the data and the code."""
+    """Create what a run writes to or acts as or in; upload the data and the code.
+
+    A bucket that is only read and that no upload fills must exist, as on AWS.
+    """
     from orchestration.deploy import sources
+    from orchestration.local.run.writing import written
 
     s3 = aws.client("s3")
     workspace, _ = sources.workspace(pipeline, values)
     known = frozenset(_known(workflow, values))
-    named = {
-        *(_bucket(text) for text in known if text.startswith("s3://")),
-        *(_bucket(uri) for uri in uploads),
-    } - {""}
     assumed = frozenset(_assumed(workflow, values))
     _make_assumed(aws.client("iam"), assumed)
     aws.provide(
@@ -51,7 +51,8 @@ def prepare(
         security_groups=(match[1] for match in map(_GROUP.fullmatch, known) if match),
         stand_ins=stand_ins(pipeline),
     )
-    _make_buckets(s3, {workspace, *named})
+    filled = {_bucket(uri) for uri in uploads}
+    _make_buckets(s3, {workspace, *written(workflow, values), *filled} - {""})
     if workflow.notify is not None:
         _make_topics(aws.client("sns"), workflow.notify)
     for uri, path in uploads.items():
