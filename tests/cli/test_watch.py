@@ -262,10 +262,16 @@ def test_the_page_is_for_this_machine_and_whoever_knows_its_path(
         answer(page.url)
 
 
-def test_nobody_waits_for_a_page_that_was_not_opened(seen: tuple[Snapshot, Snapshot]) -> None:
+def test_nobody_waits_for_a_page_that_was_not_opened(
+    seen: tuple[Snapshot, Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def waited(_: float) -> bool:
+        raise AssertionError("it waits for a page that nobody looks at")
+
     with served(0, every_s=3600) as page:
         page.change(seen[1])
-        page.wait_until_seen()  # An open page is given two hours.
+        monkeypatch.setattr(page._seen, "wait", waited)
+        page.wait_until_seen()
 
 
 def test_a_browser_shows_the_end_of_the_run(
