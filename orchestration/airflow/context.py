@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 from typing_extensions import override
 
+from orchestration.backends.airflow.spec import ERROR as ERROR_KEY
 from orchestration.backends.airflow.spec import INPUTS
 from orchestration.backends.airflow.triggers import RUN
 from orchestration.errors import ExpressionError
@@ -30,8 +31,6 @@ DECIDED = frozenset({"failed", "success", "skipped", "upstream_failed", "removed
 """States of a task that a person has marked or cleared, or that has no attempt left."""
 _EVENT_TRIGGERED = "asset_triggered"
 _AT_TIMES = ("scheduled", "backfill")
-ERROR_KEY = "error"
-"""The XCom in which a failed task leaves its error and cause."""
 
 
 @dataclass(slots=True)

@@ -399,11 +399,16 @@ def test_airflow_ends_the_older_run_and_its_job_before_the_newer_one_pays(
             await_jobs("Stopped", "InProgress")
             airflow_api.file.with_name("door").touch()
             second, first = watch("second"), watch("first")
+            listed = orchestrate("runs", "stopping", "--json", *there).document["runs"]
         older, newer = jobs()
         calls = aws.calls(service="sagemaker")
     assert (second.status, newer["TrainingJobStatus"]) == (0, "Completed"), second.err
     assert first.status == 1
     assert "Superseded: A newer run took its place: second" in first.err
+    assert {run["dag_run"]: (run["error"], run["cause"]) for run in listed} == {
+        "stopping/second": ("", ""),
+        "stopping/first": ("Superseded", "A newer run took its place: second"),
+    }
     assert older["TrainingEndTime"] <= newer["CreationTime"]
     assert "StopTrainingJob" in [call.operation for call in calls]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from orchestration.airflow.context import ERROR_KEY
+from orchestration.backends.airflow.spec import ERROR as ERROR_KEY
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

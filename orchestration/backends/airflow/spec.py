@@ -12,6 +12,8 @@ from orchestration.graph import NotifySpec, Overlap, ParameterSpec, ScheduleSpec
 
 INPUTS: Final = "inputs"
 """The first task of a pipeline."""
+ERROR: Final = "error"
+"""The XCom in which a failed task leaves its error and cause."""
 SKIPPED: Final = "skipped_for"
 """The XCom of the first task with the id of the run for which this one was skipped."""
 OUTPUTS: Final = "outputs"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestration.backends.airflow.spec import INPUTS, SKIPPED
+from orchestration.backends.airflow.spec import ERROR, INPUTS, SKIPPED
 from orchestration.direct.stages import RunState
 from orchestration.errors import StartError
 from orchestration.expressions import Json
@@ -43,6 +43,7 @@ class DagRuns:
         path = ("dags", self._dag, "dagRuns")
         found = [*self._api.every("dag_runs", *path, most=most, order_by="-run_after")]
         skipped = self._skipped(found)
+        failed = self._failed(found)
         return [
             Listed(
                 id=f"{self._dag}/{run['dag_run_id']}",
@@ -50,7 +51,8 @@ class DagRuns:
                 status="skipped" if run["dag_run_id"] in skipped else run["state"],
                 started=_moment(run["start_date"]),
                 ended=_moment(run["end_date"]),
-                cause=skipped.get(run["dag_run_id"], ""),
+                error=failed.get(run["dag_run_id"], ("", ""))[0],
+                cause=skipped.get(run["dag_run_id"]) or failed.get(run["dag_run_id"], ("", ""))[1],
             )
             for run in found
         ]
@@ -63,16 +65,36 @@ class DagRuns:
         if not succeeded:
             return {}
         since = min(succeeded.values())
-        kept = self._api.every(
-            "xcom_entries", *self._xcoms("~"), xcom_key=SKIPPED, run_after_gte=since
-        )
+        kept = self._kept(INPUTS, SKIPPED, since)
         names = succeeded.keys() & {entry["run_id"] for entry in kept}
         others = {name: self._api.get(*self._xcoms(name), SKIPPED)["value"] for name in names}
         return {name: f"{self._dag}/{other} was under way" for name, other in others.items()}
 
-    def _xcoms(self, run: str) -> tuple[str, ...]:
-        task = ("taskInstances", INPUTS, "xcomEntries")
-        return ("dags", self._dag, "dagRuns", run, *task)
+    def _failed(self, runs: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+        """Return the error and the cause that the first failed task of each failed run has left."""
+        failed = {run["dag_run_id"]: run["run_after"] for run in runs if run["state"] == "failed"}
+        if not failed:
+            return {}
+        kept = self._kept("~", ERROR, min(failed.values()))
+        first: dict[str, Mapping[str, Any]] = {}
+        for entry in sorted(kept, key=lambda each: each["timestamp"]):
+            if entry["run_id"] in failed:
+                first.setdefault(entry["run_id"], entry)
+        left = {
+            run: self._api.get(
+                *self._xcoms(run, entry["task_id"]), ERROR, map_index=entry["map_index"]
+            )["value"]
+            for run, entry in first.items()
+        }
+        return {run: (value["error"], value["cause"]) for run, value in left.items()}
+
+    def _kept(self, task: str, key: str, since: str) -> Iterator[Mapping[str, Any]]:
+        """Yield what tasks have left under a key, without its values."""
+        path = self._xcoms("~", task)
+        return self._api.every("xcom_entries", *path, xcom_key=key, run_after_gte=since)
+
+    def _xcoms(self, run: str, task: str = INPUTS) -> tuple[str, ...]:
+        return ("dags", self._dag, "dagRuns", run, "taskInstances", task, "xcomEntries")
 
     def start(self, _: Pipeline, values: Mapping[str, Json], run: str | None) -> Started:
         """Start one; one of this name that has not ended is found."""
