@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orchestration import BatchTransform
+from orchestration import BatchTransform, Source
 from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import run
@@ -131,6 +131,19 @@ def test_a_model_that_exists_is_used_and_stays(aws: EmbeddedAws) -> None:
     assert list(aws.state()["sagemaker"]["Models"]) == [outputs["score"]["model_name"]]
     found = [predictions(aws, outputs[name]["location"]) for name in ("keep", "score")]
     assert found[0] == found[1]
+
+
+def test_a_model_without_code_answers_by_the_stage_s_own(
+    aws: EmbeddedAws, airflow: LocalAirflow
+) -> None:
+    aws.client("s3").put_object(Bucket=BUCKET, Key="bare/offset", Body=b"100")
+    code = Source.at(CODE.parent, CODE.name)
+    stage = scored(model_data=f"s3://{BUCKET}/bare", source=code)
+    for report in everywhere(made("bare", stage), aws, airflow).values():
+        assert (report.state, report.error, report.cause) == ("succeeded", None, None)
+        outputs: Any = report.outputs
+        answered = predictions(aws, outputs["score"]["location"])
+        assert answered["a.csv.out"] == b"first,103\nsecond,107\n"
 
 
 def test_a_model_that_can_not_answer_fails_the_run(aws: EmbeddedAws, airflow: LocalAirflow) -> None:

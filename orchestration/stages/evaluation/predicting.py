@@ -74,13 +74,15 @@ class Predicting:
             return
         if None not in (transform.image, transform.framework):
             yield Problem("framework", "there is an image already; remove one of them")
-        yield from of_code(transform)
+        of_transform = list(of_code(transform))
+        yield from of_transform
         own = {*TransformSettings.model_fields, "framework"}
         try:
             found = list(self._whole().check())
         except PipelineError as error:
             found = list(error.problems)
-        yield from (each for each in found if each.field.partition(".")[0] in own)
+        further = (each for each in found if each not in of_transform)
+        yield from (each for each in further if each.field.partition(".")[0] in own)
 
     def _transformed(self, prefix: str, scoring: Call) -> tuple[Step, ...]:
         job = replace(self._whole().job(self.context), name=f"{prefix}.transform", after=())
@@ -102,7 +104,7 @@ class Predicting:
     def _model(self, whole: BatchTransform) -> Call:
         package: Any = self.predictor.package
         if package is None:
-            return whole.model(self.context, self.transform.source)
+            return whole.model(self.context)
         served = ServedModel(data=None, is_archive=False, image="", package=package, vpc=whole.vpc)
         request = served.request(self.stage.name, self.context)
         operation = whole.extra_request.merged("CreateModel", request)
@@ -116,7 +118,8 @@ class Predicting:
             region, machines = self.context.region, transform.instance_type
             settings["image"] = transform.framework.registry_path(region, machines, serves=True)
         if self.predictor.name is not None:
-            settings |= {"image": None, "environment": {}, "model_name": self.predictor.name}
+            none: dict[str, Any] = {"image": None, "source": None, "environment": {}}
+            settings |= {**none, "model_name": self.predictor.name}
         else:
             settings |= {"model_data": self.predictor.data, "vpc": stage.vpc}
             settings["model_archive"] = is_archive(stage)

@@ -17,6 +17,7 @@ from orchestration.stages.values import (
     ExtraRequest,
     Model,
     Seconds,
+    Source,
     StandIn,
     Text,
     Vpc,
@@ -44,6 +45,9 @@ class TransformSettings(Model):
 
     image: Text | None = None
     """The inference container, by its registry path."""
+    source: Source | None = None
+    """Code of ``model_fn`` and so on, which lies beside the model; its entry point is a module at
+    the top of its folder."""
     environment: dict[str, Text] = Field(default={}, max_length=100)
     """Of the model's container."""
     content_type: str | None = None

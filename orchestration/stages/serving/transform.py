@@ -30,11 +30,12 @@ from orchestration.refs import Ref
 from orchestration.stages.capacity import fallback
 from orchestration.stages.listing import MOST_OBJECTS, counted, not_empty
 from orchestration.stages.outputs import Outputs, output
+from orchestration.stages.serving.containers import of_code
 from orchestration.stages.serving.fields import LARGEST_MB, TransformFields
 from orchestration.stages.serving.model import EXISTS, MODEL_VISIBLE_LATER, ServedModel
 from orchestration.stages.stage import SAMPLE, Context, Fragment
 from orchestration.stages.training.cluster import Candidate
-from orchestration.stages.values import ABSENT, Source, s3_problem
+from orchestration.stages.values import ABSENT, s3_problem
 
 _PAGES: Final = 200
 """Pages of a listing: as many objects as are counted, of the data and of the predictions."""
@@ -68,11 +69,17 @@ class BatchTransform(TransformFields):
 
     outputs: ClassVar[Outputs[BatchTransformOutputs]] = Outputs(BatchTransformOutputs)
 
+    @property
+    def framework(self) -> None:
+        """No container of AWS's, which would be in the place of the ``image``."""
+        return None
+
     @override
     def check(self, context: Context = SAMPLE) -> Iterator[Problem]:
         for field in ("model_data", "data", "output_uri"):
             yield from s3_problem(field, getattr(self, field))
         yield from self._served()
+        yield from of_code(self)
         yield from self.problems_of_sequence()
         yield from self.problems_of_model(self.extra_request.CreateModel)
         if self.strategy is not None and self.split == "none":
@@ -91,7 +98,7 @@ class BatchTransform(TransformFields):
             yield Problem("extra_request", str(error))
 
     def _served(self) -> Iterator[Problem]:
-        own = ("model_data", "image", "environment", "vpc", "enable_network_isolation")
+        own = ("model_data", "image", "source", "environment", "vpc", "enable_network_isolation")
         if self.model_name is None:
             for field in ("model_data", "image"):
                 if getattr(self, field) is None:
@@ -154,14 +161,14 @@ class BatchTransform(TransformFields):
         )
         return not_empty(f"{self.name}.usable", files, more, error="DataNotUsable", cause=cause)
 
-    def model(self, context: Context, source: Source | None = None) -> Call:
+    def model(self, context: Context) -> Call:
         """Return the step that makes the model, maybe with code beside its files."""
         served = ServedModel(
             data="" if self.model_data is None else self.model_data,
             is_archive=self.model_archive,
             image="" if self.image is None else self.image,
             environment=self.environment,
-            source=source,
+            source=self.source,
             vpc=self.vpc,
             is_isolated=self.enable_network_isolation,
         )
