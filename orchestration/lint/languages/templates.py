@@ -120,8 +120,8 @@ def _jsonata(
         for key, each in value.items():
             where = f"{path}/{pointer(str(key))}"
             if isinstance(key, str) and key.endswith(".$"):
-                text = "names ending in .$ are of JSONPath; remove it and write {% … %} as value"
-                yield Finding("wrong-language", where, text)
+                text = "is sent with its .$, which is of JSONPath; write {% … %} as its value"
+                yield Finding("literal-path", where, text)
             else:
                 yield from _jsonata(state, name, each, where, data)
     elif isinstance(value, list):
@@ -161,7 +161,7 @@ def _jsonpath(
             yield from _jsonpath(state, name, each, f"{path}/{index}", data)
     elif is_expression(value):
         text = "is an expression of JSONata, and the state is in JSONPath; give it QueryLanguage"
-        yield Finding("wrong-language", path, f"{text} JSONata, or write a path")
+        yield Finding("literal-path", path, f"{text} JSONata, or write a path")
     elif isinstance(value, str) and _looks_like_path(value):
         key = path.rpartition("/")[2]
         text = f"is sent as it is written; to send what is at the path, name the field {key}.$"
