@@ -41,6 +41,7 @@ COLUMNS = (
     "micro_batch_seqs", "grad_accum", "act_ckpt", "flash_attn", "compile", "norm_kernel",
     "softmax_kernel",
     "unpacking", "routing", "dropout", "adapter_dropout", "adapter_targets",
+    "reduce_bucket",
     "tflops_per_gpu",
     "tflops_kind", "tokens_s_per_gpu", "step_time_s", "mfu_pct", "hfu_pct", "mem_gib_per_gpu",
     "mem_kind", "oom", "noise", "notes",
@@ -112,6 +113,7 @@ def configuration(row: Row) -> Configuration:
         consecutive_experts=row["routing"] == "consecutive",
         separate_unpacking=row["unpacking"] == "operators",
         optimizer=spellings.optimizer(row["optimizer"]),
+        reduce_bucket=number(row, "reduce_bucket", 5e8),
         **engine_settings(framework, zero=zero, precision=precision),
     )
     if row["softmax_kernel"] == "fused":

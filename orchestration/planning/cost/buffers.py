@@ -10,6 +10,7 @@ from orchestration.planning.cost.model_states import (
     local_parameters,
     owned_parameters,
     parameter_bytes,
+    stage_layers,
     stage_parameters,
     stored_gradient_bytes,
 )
@@ -24,9 +25,6 @@ _CONTEXT_GIB = 0.8
 _COMMUNICATOR_GIB = 0.35
 """NCCL's channels for one group of ranks: 16 to 24, with buffers of 4 MiB for each of several
 peers and protocols."""
-
-_BUCKET = 5e8
-"""Elements in one of DeepSpeed's two buckets for reducing gradients (``reduce_bucket_size``)."""
 
 _LIVE = 1e9
 """Parameters that DeepSpeed's ZeRO 3 gathers ahead at most (``stage3_max_live_parameters``), and
@@ -45,18 +43,18 @@ def gathered_bytes(c: Configuration, s: Sizes) -> float:
 
     FSDP gathers a layer and the next one, and holds the whole gradient of one layer, in the
     precision of the weights and in that of the reduction. Embedding and output layer are one unit
-    that stays gathered, or two that are gathered like layers. DeepSpeed gathers up to a number of
-    parameters.
+    that stays gathered, or two that are gathered like layers.
     """
-    if c.zero < 3 or c.shards == 1:
+    if c.zero < 3:
         return 0.0
+    if c.deepspeed:
+        return _deepspeed_bytes(c, s)
+    if c.shards == 1:
+        return _unreduced_bytes(c, s)
     ends = embedding_parameters(c, s)
-    layer = stage_parameters(c, s) / (s.layers / c.pipeline)
+    layer = stage_parameters(c, s) / stage_layers(c, s)
     element, reduced = c.element_bytes, parameter_bytes(c).gradient
     trained = c.trainable is None
-    if c.deepspeed:
-        weights = element * min(_LIVE, ends + local_parameters(c, s))
-        return weights + (2 * element * min(_BUCKET, local_parameters(c, s)) if trained else 0.0)
     largest = layer
     if c.separate_ends:
         largest, ends = max(layer, ends if s.tied else ends / 2), 0.0
@@ -65,22 +63,52 @@ def gathered_bytes(c: Configuration, s: Sizes) -> float:
     held = stored * layer + (stored if largest == layer else element) * largest + element * ends
     if not trained:
         return held
-    if c.whole_gradients and c.micro_batches > 1:
-        # There are no sharded gradients until the last micro-batch reduces the whole ones.
-        sharded = stored_gradient_bytes(c) * owned_parameters(c, s)
-        return held + max(0.0, reduced * local_parameters(c, s) - sharded)
+    if unreduced := _unreduced_bytes(c, s):
+        return held + unreduced
     copy = reduced if reduced > element else 0
     return held + (element + copy) * largest + element * ends
 
 
-def bucket_bytes(c: Configuration, s: Sizes) -> float:
-    """Return the bytes of the buffers in which ZeRO 1 and 2 of DeepSpeed reduce gradients."""
-    if not c.deepspeed or c.zero not in (1, 2) or c.data == 1 or c.trainable is not None:
+def _deepspeed_bytes(c: Configuration, s: Sizes) -> float:
+    """Return the bytes of weights that ZeRO 3 of DeepSpeed gathers, and of gradients in its bucket.
+
+    It gathers up to a number of parameters, and none for one rank. A gradient larger than the
+    bucket is reduced by itself; what is reduced is copied for it (``__add_grad_to_ipg_bucket`` in
+    ``stage3.py``, ``reduce_scatter_coalesced``). The bucket is there whatever is trained,
+    and no larger than a model for which somebody chose it.
+    """
+    local, ends = local_parameters(c, s), embedding_parameters(c, s)
+    gathered = min(_LIVE, ends + local) if c.shards > 1 else 0.0
+    largest = s.hidden * max(s.words, s.up) / c.tensor
+    bucket = min(c.reduce_bucket, local)
+    reduced = 2 * max(bucket, largest) if c.trainable is None else bucket
+    return c.element_bytes * (gathered + reduced)
+
+
+def _unreduced_bytes(c: Configuration, s: Sizes) -> float:
+    """Return the bytes by which whole gradients that FSDP accumulates exceed sharded ones.
+
+    Of the latter there are none until the last micro-batch reduces the whole ones.
+    """
+    if c.deepspeed or c.trainable is not None or not c.whole_gradients or c.micro_batches == 1:
         return 0.0
-    parameters = local_parameters(c, s)
+    sharded = stored_gradient_bytes(c) * owned_parameters(c, s)
+    return max(0.0, parameter_bytes(c).gradient * local_parameters(c, s) - sharded)
+
+
+def bucket_bytes(c: Configuration, s: Sizes) -> float:
+    """Return the bytes of the buffers in which ZeRO 1 and 2 of DeepSpeed reduce gradients.
+
+    Without a pipeline there are two for every backward pass, whatever is trained, and on one rank
+    too (``backward`` in ``stage_1_and_2.py``). Nobody takes buckets larger than the model.
+    """
+    if not c.deepspeed or c.zero not in (1, 2):
+        return 0.0
     # With a pipeline, and bf16 weights, gradients are summed in fp32, and stage 1 shards none.
-    whole = 2 * parameters if c.pipeline > 1 and c.precision == "bf16" else 0.0
-    return whole + (2 if c.pipeline == 1 else 1) * c.element_bytes * min(_BUCKET, parameters)
+    parameters = local_parameters(c, s)
+    whole = 2 * parameters if c.pipeline > 1 and c.precision == "bf16" and c.data > 1 else 0.0
+    buffers = 2 if c.pipeline == 1 else 1
+    return whole + buffers * c.element_bytes * min(c.reduce_bucket, parameters)
 
 
 def update_bytes(c: Configuration, s: Sizes) -> float:
@@ -97,6 +125,8 @@ def update_bytes(c: Configuration, s: Sizes) -> float:
     if not c.deepspeed:
         return c.update_bytes * owned
     if c.zero >= 3:
-        return 4 * min(_LIVE, owned)
-    largest = min(owned, s.hidden * max(s.words, s.up) / c.tensor)
+        return (c.element_bytes + 4) * min(_LIVE, owned)
+    # The matrices of an adapter are small.
+    largest = 0.0 if c.trainable is not None else s.hidden * max(s.words, s.up) / c.tensor
+    largest = min(owned, largest)
     return (c.element_bytes + 4) * owned + 8 * largest

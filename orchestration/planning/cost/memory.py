@@ -17,6 +17,7 @@ from orchestration.planning.cost.model_states import (
     local_experts,
     local_parameters,
     packed_bytes,
+    stage_layers,
     stage_parameters,
     state_bytes,
     widened_bytes,
@@ -119,7 +120,7 @@ def _activations(c: Configuration, s: Sizes) -> tuple[float, float]:
     """Return the bytes of activations that wait for their backward pass, and of those in work."""
     tokens = _tokens(c)
     kept, again = (each * tokens for each in kept_and_recomputed_bytes(c, s))
-    kept *= s.layers / c.pipeline
+    kept *= stage_layers(c, s)
     logits = tokens * s.words / (1 if c.whole_logits else c.tensor)
     loss = logits * _logit_bytes(c)
     if c.autocast or c.widened:

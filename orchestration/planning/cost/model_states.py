@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from math import ceil
 
 from orchestration.planning.model.configuration import Configuration, Optimizer, Precision
 from orchestration.planning.model.layer_sizes import Sizes
@@ -139,19 +140,27 @@ def local_parameters(c: Configuration, s: Sizes) -> float:
     return stage_parameters(c, s) + embedding_parameters(c, s)
 
 
+def stage_layers(c: Configuration, s: Sizes) -> int:
+    """Return the layers of the fullest pipeline stage: each of its chunks has whole ones."""
+    return ceil(s.layers / (c.pipeline * c.interleave)) * c.interleave
+
+
 def stage_parameters(c: Configuration, s: Sizes) -> float:
-    """Return the parameters of one pipeline stage's layers on one device."""
-    return s.common_parameters / c.tensor / c.pipeline + local_experts(c, s)
+    """Return the parameters of the fullest pipeline stage's layers on one device."""
+    common = s.common_parameters / c.tensor
+    return common / s.layers * stage_layers(c, s) + local_experts(c, s)
 
 
 def local_experts(c: Configuration, s: Sizes) -> float:
-    """Return the parameters of one pipeline stage's routed experts on one device."""
-    return s.expert_parameters / c.expert / c.pipeline
+    """Return the parameters of that stage's routed experts on one device."""
+    return s.expert_parameters / c.expert / s.layers * stage_layers(c, s)
 
 
 def embedding_parameters(c: Configuration, s: Sizes) -> float:
     """Return the embedding parameters on one device of the stage that has most of them."""
     whole = s.embedding_parameters / c.tensor
+    if c.whole_embedding and not s.tied:
+        whole += s.embedding_parameters / 2 * (1 - 1 / c.tensor)
     return whole if c.pipeline == 1 or s.tied else whole / 2
 
 

@@ -163,10 +163,14 @@ class Configuration:
     one by one, unless sequence parallelism shares them."""
     whole_logits: bool = False
     """Every tensor-parallel rank gathers the logits of the whole vocabulary."""
+    whole_embedding: bool = False
+    """Every tensor-parallel rank has the whole embedding, unless the output layer shares it."""
     kept_logits: bool = False
     """The logits of a micro-batch stay until those of the one after the next replace them."""
     update_bytes: int = 0
     """Bytes per updated parameter that an optimizer's step takes for a moment; 0: fused kernels."""
+    reduce_bucket: float = 5e8
+    """Elements of DeepSpeed's buffers for reducing gradients (``reduce_bucket_size``)."""
     wide_ends: bool = False
     """Beside frozen matrices of few bits, embedding and output layer are in fp32."""
     separate_ends: bool = False

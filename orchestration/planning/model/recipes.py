@@ -50,6 +50,7 @@ class Recipe:
     whole_transfers: bool = False
     separate_projections: bool = False
     whole_logits: bool = False
+    whole_embedding: bool = False
     kept_logits: bool = False
     update_bytes: int = 0
     wide_ends: bool = False
@@ -94,10 +95,11 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     ),
     "kempnerforge": Recipe(
         gradient_bytes=4, whole_gradients=True, loss="plain", whole_logits=True,
-        padded_experts=True,
+        whole_embedding=True, padded_experts=True,
         source="scaled_dot_product_attention; training/grad.py turns gradient synchronisation of "
         "FSDP2 off until the last micro-batch; distributed/parallel.py reduces in fp32; "
-        "distributed/tensor_parallel.py gathers the logits; training/loss.py leaves them in bf16; "
+        "distributed/tensor_parallel.py gathers the logits, which training/loss.py leaves in bf16, "
+        "and keeps the embedding whole; distributed/setup.py has a mesh for FSDP on one rank, too; "
         "fused AdamW; model/moe.py pads experts to the fullest one",
     ),
     "internevo": Recipe(
@@ -135,6 +137,11 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     ),
     "litgpt": Recipe(source="scaled_dot_product_attention"),
     "deepspeed": Recipe(deepspeed=True, source="PyTorch's kernels, DeepSpeed's engine"),
+    "deepspeed+qwen": Recipe(
+        loss="plain", deepspeed=True,
+        source="the same; modeling_qwen.py gives the loss its logits of 16 bits, which no autocast "
+        "widens within DeepSpeed's engine",
+    ),
     "deepspeed zero-3+offload+liger": Recipe(
         flash="flash3", kernels="fused", loss="chunked",
         source="Liger's fused kernels; current attention kernels",
@@ -195,6 +202,7 @@ class EngineSettings(TypedDict):
     whole_transfers: bool
     separate_projections: bool
     whole_logits: bool
+    whole_embedding: bool
     kept_logits: bool
     update_bytes: int
     wide_ends: bool
@@ -225,6 +233,7 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         whole_transfers=recipe.whole_transfers,
         separate_projections=recipe.separate_projections,
         whole_logits=recipe.whole_logits,
+        whole_embedding=recipe.whole_embedding,
         kept_logits=recipe.kept_logits,
         update_bytes=recipe.update_bytes,
         wide_ends=recipe.wide_ends,

@@ -13,7 +13,7 @@ from orchestration.planning.cost.buffers import (
     gathered_bytes,
     update_bytes,
 )
-from orchestration.planning.cost.model_states import local_parameters
+from orchestration.planning.cost.model_states import local_parameters, stage_parameters
 from orchestration.planning.cost.prediction import predict
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.model.layer_sizes import Sizes, sizes
@@ -57,7 +57,41 @@ def test_an_adapter_has_no_whole_gradients() -> None:
 
 def test_deepspeed_gathers_up_to_a_number_of_parameters() -> None:
     c = setting(deepspeed=True)
-    assert gathered_bytes(c, of(c)) == 2 * 1e9 + 2 * 2 * 5e8
+    embedding = LLAMA.vocabulary * LLAMA.hidden  # larger than the bucket
+    assert gathered_bytes(c, of(c)) == 2 * 1e9 + 2 * 2 * embedding
+    wide = replace(c, reduce_bucket=1e9)
+    assert gathered_bytes(wide, of(c)) == 2 * 1e9 + 2 * 2 * 1e9
+
+
+def test_deepspeed_gathers_nothing_for_one_rank_but_has_its_buckets() -> None:
+    alone = setting(deepspeed=True, machine=machine(1), trainable=10**6)
+    assert gathered_bytes(alone, of(alone)) == 2 * 5e8
+    earlier = replace(alone, zero=2, reduce_bucket=2e8)
+    assert bucket_bytes(earlier, of(earlier)) == 2 * 2 * 2e8
+
+
+def test_fsdp_of_one_rank_accumulates_whole_gradients_in_the_reduced_precision() -> None:
+    """KempnerForge wraps the model on one rank, too: 4 bytes instead of 2 for each gradient."""
+    c = setting(
+        machine=machine(1), precision="bf16_true", gradient_bytes=4, whole_gradients=True,
+        global_batch=4,
+    )  # fmt: skip
+    assert gathered_bytes(c, of(c)) == 2 * local_parameters(c, of(c))
+    assert gathered_bytes(replace(c, global_batch=1), of(c)) == 0
+
+
+def test_a_whole_embedding_is_not_divided_by_tensor_parallelism() -> None:
+    c = setting(tensor=4, whole_embedding=True)
+    divided = local_parameters(replace(c, whole_embedding=False), of(c))
+    table = LLAMA.vocabulary * LLAMA.hidden
+    assert local_parameters(c, of(c)) - divided == table * 3 / 4
+
+
+def test_the_fullest_stage_has_whole_layers() -> None:
+    even, uneven = (setting(machine=machine(n), zero=0, pipeline=n) for n in (4, 5))
+    layers = (LLAMA.parameters - LLAMA.embedding_parameters) / LLAMA.layers
+    assert stage_parameters(even, of(even)) == pytest.approx(8 * layers)
+    assert stage_parameters(uneven, of(uneven)) == pytest.approx(7 * layers)
 
 
 def test_deepspeed_sums_bf16_gradients_of_a_pipeline_in_fp32_and_shards_none() -> None:

@@ -132,7 +132,7 @@ def test_few_published_measurements_of_a_training_improve_the_others() -> None:
     assert [round(100 * error) for error, _ in fitted] == [10, 8, 6]
     unseen = [_revealed("unseen", count) for count in (0, 1, 3)]
     assert [round(100 * error) for error, _ in unseen] == [13, 10, 9]
-    assert [round(100 * held) for _, held in unseen] == [71, 82, 74]
+    assert [round(100 * held) for _, held in unseen] == [70, 82, 75]
 
 
 def _revealed(name: str, count: int) -> tuple[float, float]:
