@@ -101,16 +101,20 @@ def configuration(row: Row) -> Configuration:
         zero=zero,
         shard=integer(row, "shard_degree", 0) or None,
         offload=_offload(row),
+        pageable="pageable" in row["cpu_offload"],
         recompute=recompute,
         recompute_share=share,
         attention=_attention(row, framework, since),
         kernels=kernels_of(framework, _kernels(row)),
         fused_norms=row["norm_kernel"] == "fused",
+        whole_graph="graph" in row["compile"],
+        fused_experts="experts" in row["compile"],
         trainable=trainable(row, shape),
         adapter_targets="attention" if row["adapter_targets"] == "attention" else "all",
         adapter_dropout=spellings.flag(row["adapter_dropout"]) is True,
         frozen_bits=spellings.frozen_bits(row["precision"]),
         consecutive_experts=row["routing"] == "consecutive",
+        fresh_gate=row["routing"] == "fresh",
         separate_unpacking=row["unpacking"] == "operators",
         optimizer=spellings.optimizer(row["optimizer"]),
         reduce_bucket=number(row, "reduce_bucket", 5e8),
@@ -229,7 +233,7 @@ def _dropout(word: str) -> Dropout:
 
 
 def _offload(row: Row) -> Offload:
-    match spellings.offloaded(row["cpu_offload"]):
+    match spellings.offloaded(row["cpu_offload"]).removesuffix(", pageable"):
         case "":
             return "none"
         case "optimizer" | "optim" | "optimizer_states":

@@ -25,7 +25,6 @@ class Coefficients:
     cast_bytes: float
     expert_matmul: float
     expert_layer_ms: float
-    tail_waves: float
     matmul_traffic: float
     flash1: float
     flash2: float

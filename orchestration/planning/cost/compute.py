@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestration.planning.cost.coefficients import Coefficients
+from orchestration.planning.cost.collectives import Links, gather
 from orchestration.planning.cost.rates import Rates
 from orchestration.planning.cost.traffic import (
     adapter_bytes,
-    autocast_bytes,
     cast_bytes,
     cast_weight_bytes,
     elementwise_bytes,
@@ -33,6 +33,12 @@ _FUSED: Final = (16.0, 36.0)
 """The same with fused or compiled elementwise work: one kernel for each norm, rotary positions,
 gating and attention beside the matrix products, and as many for gradients of inputs and weights."""
 
+_LOSS: Final = {"eager": 52.0, "copied": 56.0, "plain": 18.0}
+"""Bytes per logit that the loss moves, both passes: PyTorch's of logits cast to fp32, the same with
+another pass for an accuracy, and of 16 bits. Measured as the bytes in `traffic`."""
+
+_JOINED_LOGITS: Final = 8.0
+
 _NORM: Final = 7.0
 """Kernels that a norm takes more if it is not one."""
 
@@ -43,9 +49,9 @@ _ADAPTERS: Final = (50.0, 57.0)
 _UNPACKING: Final = 13.0
 """Kernels that unpack one matrix operator by operator."""
 
-_HOOKS: Final = 18.0
+_HOOKS: Final = 11.0
 """Kernels in whose launching time DeepSpeed's ZeRO 3 runs its hooks around a module, in one pass:
-370 microseconds beside 20 for an operator (CPU time of DeepSpeed 0.19.8 and PyTorch 2.13)."""
+406 microseconds beside 37 (DeepSpeed 0.17.1, PyTorch 2.11, on an H100's host, 2026-11-27)."""
 
 _MODULES: Final = (13.0, 4.0)
 """Modules of a layer of transformers' Llama, and further ones of PEFT's LoRA for each matrix: the
@@ -106,26 +112,35 @@ def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTi
     forward, backward = forward + unpacked, backward + (0 if c.separate_unpacking else unpacked)
     attention_forward, attention_backward = attention_time(c, s, tokens, r, k)
     factor = k.elementwise_eager if c.kernels == "eager" else k.elementwise_fused
-    moved = elementwise_bytes(c, s) * factor * c.element_bytes / 2 + cast_bytes(c, s, k)
-    moved += factor * autocast_bytes(c, s)
-    cast = factor * cast_weight_bytes(c, s) / tokens
+    first, second = (factor * c.element_bytes / 2 * moved for moved in elementwise_bytes(c, s))
+    narrowed, cast = cast_bytes(c, s, k), factor * cast_weight_bytes(c, s) / tokens
     with_adapters = adapter_bytes(c, s)
-    first, second = moved + cast + with_adapters[0], 2 * moved + cast + with_adapters[1]
+    first, second = (
+        first + narrowed + cast + with_adapters[0],
+        second + 2 * narrowed + cast + with_adapters[1],
+    )
     return LayerTime(
         forward, backward, attention_forward, attention_backward,
         first * tokens / r.memory, second * tokens / r.memory,
     )  # fmt: skip
 
 
-def head_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> float:
+def head_time(c: Configuration, s: Sizes, r: Rates, links: Links, k: Coefficients) -> float:
     """Predict the output layer and the loss, both passes; in 16 bits whatever the layers use."""
     if not s.words:
         return 0.0
     tokens = c.micro_batch * c.sequence / c.context
     words = s.words / c.tensor
     forward, backward = product_time(tokens, s.hidden, words, r, r.matmul_16)
-    read = float(s.words) if c.whole_logits else words
-    return forward + backward + tokens * read * k.logit_bytes / r.memory
+    if c.whole_logits and c.tensor > 1:
+        # Gathering writes what comes from each rank, and another copy joins it.
+        words = float(s.words)
+        near = min(c.tensor, links.devices_per_node)
+        forward += gather(c.element_bytes * tokens * words, c.tensor, near, links)
+        forward += tokens * words * _JOINED_LOGITS / r.memory
+    again = forward if c.recomputed_head and c.recompute == "full" else 0.0
+    moved = k.elementwise_eager * _LOSS[c.loss] if c.loss in _LOSS else k.logit_bytes
+    return forward + again + backward + tokens * words * moved / r.memory
 
 
 def attention_time(
@@ -153,14 +168,13 @@ def product_time(
 ) -> tuple[float, float]:
     """Predict a matrix product of ``rows x inner`` and ``inner x outer``: forward, backward.
 
-    Multiprocessors compute tiles of the result in waves, the last of which is not full; memory
-    traffic of operands and result is partly hidden. `rate` defaults to that of the configuration's
-    precision.
+    Memory traffic of operands and result is partly hidden. `rate` defaults to that of the
+    configuration's precision. That the last wave of tiles is not full shows neither in the fitted
+    rows nor in 404 products measured on one H100.
     """
     work = 2 * rows * inner * outer / (rate or r.matmul)
     moved = 2 * (rows * inner + inner * outer + rows * outer) / r.operands
-    forward = work * (1 + r.tail / (rows * outer)) + moved
-    return forward, work * (2 + r.tail / (rows * inner)) * r.matmul_backward + 2 * moved
+    return work + moved, 2 * (work * r.matmul_backward + moved)
 
 
 def launch_times(c: Configuration, s: Sizes, k: Coefficients) -> tuple[float, float]:

@@ -32,6 +32,15 @@ _SCALING = 8
 (``unscale_and_clip_grads`` in ``stage3.py`` and ``stage_1_and_2.py``)."""
 
 
+_PAGEABLE_TO_HOST = 1.4e9
+"""Bytes per second that copies from an A100 to pageable memory reach, beside 12.6 to pinned memory
+(https://github.com/pytorch/pytorch/pull/138018)."""
+
+_PAGEABLE_FROM_HOST = 1 / 6
+"""Rate of copies from pageable memory over that from pinned memory
+(https://github.com/deepspeedai/DeepSpeed/pull/5301)."""
+
+
 _Group = tuple[float, int, int]
 
 
@@ -62,12 +71,16 @@ def optimizer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> flo
     if c.offload == "none":
         return parameters * k.optimizer_traffic * updated_bytes(c) / r.memory
     gradient = parameter_bytes(c).gradient
-    copies = c.micro_batches * gradient + c.element_bytes
+    sent, fetched = c.micro_batches * gradient, c.element_bytes
     if c.deepspeed:
-        copies += (c.micro_batches - 1) * gradient + (0 if c.micro_batches == 1 else 4)
+        sent += 0 if c.micro_batches == 1 else 4
+        fetched += (c.micro_batches - 1) * gradient
     if c.offload == "all":
-        copies += 2 * c.micro_batches * c.element_bytes
-    return parameters * (updated_bytes(c) / host_rate(c.machine) + copies / r.host)
+        fetched += 2 * c.micro_batches * c.element_bytes
+    to_host = _PAGEABLE_TO_HOST if c.pageable else r.host
+    from_host = r.host * (_PAGEABLE_FROM_HOST if c.pageable else 1.0)
+    copying = sent / to_host + fetched / from_host
+    return parameters * (updated_bytes(c) / host_rate(c.machine) + copying)
 
 
 def updated_bytes(c: Configuration) -> float:

@@ -24,8 +24,6 @@ class Device:
     key: str
     generation: str
     """``volta``, ``turing``, ``ampere``, ``ada``, ``hopper``, ``blackwell`` or ``neuron``."""
-    multiprocessors: int
-    """Units that compute tiles of a matrix product."""
     matmul_tflops: float
     """Best measured rate of a 16-bit matrix product."""
     fp8_tflops: float | None
@@ -86,7 +84,6 @@ def _device(row: Mapping[str, str], facts: Accelerator | None) -> Device:
     return Device(
         key=row["key"],
         generation=row["generation"],
-        multiprocessors=int(row["multiprocessors"]),
         matmul_tflops=measured,
         fp8_tflops=rate("fp8_tflops", None if facts is None else facts.fp8_tflops),
         fp4_tflops=rate("fp4_tflops", None),

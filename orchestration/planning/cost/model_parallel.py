@@ -19,6 +19,9 @@ from orchestration.planning.cost.compute import LayerTime
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.model.layer_sizes import Sizes
 
+_ENDS = 3
+"""Modules of a model beside its layers: embedding, final norm and output layer."""
+
 
 def tensor_time(c: Configuration, s: Sizes, links: Links) -> float:
     """Predict tensor parallelism of one layer and micro-batch."""
@@ -84,9 +87,19 @@ def fill_time(c: Configuration, stage: float) -> float:
     return (c.pipeline - 1) / c.interleave * stage
 
 
-def wait_time(c: Configuration, head: float, exposure: float) -> float:
-    """Predict how long stages wait, per step, for the last one, which also has the output layer."""
-    return c.micro_batches * head * (1 - 1 / c.pipeline) * exposure / c.interleave
+def wait_time(c: Configuration, s: Sizes, layer: float, head: float, exposure: float) -> float:
+    """Predict how long the average stage waits, per step, for the one that takes longest.
+
+    The last one also has the output layer. Where stages have as many modules each, others have more
+    layers instead; the first ones have what does not divide.
+    """
+    if not c.even_modules or c.pipeline == 1:
+        return c.micro_batches * head * (1 - 1 / c.pipeline) * exposure / c.interleave
+    modules, further = divmod(s.layers + _ENDS, c.pipeline)
+    first, last = modules - 1 + (further > 0), modules - (_ENDS - 1)
+    between = modules + (further > 1) if c.pipeline > 2 else first
+    slowest = max(max(first, between) * layer, last * layer + head)
+    return c.micro_batches * (slowest - (s.layers * layer + head) / c.pipeline)
 
 
 def transfer_time(c: Configuration, s: Sizes, links: Links) -> float:
@@ -96,7 +109,8 @@ def transfer_time(c: Configuration, s: Sizes, links: Links) -> float:
     # Every tensor-parallel rank sends its part, and the next stage gathers the parts in its node
     # (https://arxiv.org/abs/2104.04473, section 4.1).
     tokens = c.micro_batch * c.sequence / c.context
-    message = c.element_bytes * tokens * s.hidden / (1 if c.whole_transfers else c.tensor)
+    whole = c.whole_transfers and not c.sequence_parallel
+    message = c.element_bytes * tokens * s.hidden / (1 if whole else c.tensor)
     crosses = c.machine.devices // c.pipeline >= links.devices_per_node
     each = transfer(message, crosses, links) + 4 * links.sync
     sent = 2 * (c.micro_batches + c.pipeline - 1) * c.interleave * each * links.exposed

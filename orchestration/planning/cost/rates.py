@@ -15,9 +15,6 @@ _HOST_SHARE = 0.8
 """Bandwidth that copies from pinned host memory reach over the nominal one: 25 of 31.5 GB/s over
 PCIe 4 x16 (CUDA's bandwidthTest)."""
 
-_TILE = 128 * 256
-"""Result elements that one multiprocessor computes at a time in large products."""
-
 
 @dataclass(frozen=True, slots=True)
 class Rates:
@@ -29,8 +26,6 @@ class Rates:
     """The same in 16 bits."""
     matmul_backward: float
     """Time of a backward product over that of a forward product with as many operations."""
-    tail: float
-    """Result elements by which the last wave of tiles is incomplete, on average."""
     operands: float
     """Bytes of operands and results, in 16 bits, whose memory traffic is not hidden."""
     attention: float
@@ -54,7 +49,6 @@ def rates(c: Configuration, d: Device, k: Coefficients) -> Rates:
         matmul=base * _faster(c, d, k),
         matmul_16=base,
         matmul_backward=k.backward_matmul,
-        tail=k.tail_waves * _TILE * d.multiprocessors,
         operands=memory / max(k.matmul_traffic, 1e-9) / (c.element_bytes / 2),
         attention=base * _attention_share(c, d, k),
         attention_backward=k.attention_backward,

@@ -10,7 +10,7 @@ from orchestration.planning.cost.coefficients import Coefficients
 from orchestration.planning.cost.collectives import cluster_links
 from orchestration.planning.cost.compute import LayerTime, head_time, launch_times, layer_time
 from orchestration.planning.cost.data_parallel import accumulation_time, data_time, optimizer_time
-from orchestration.planning.cost.devices import device
+from orchestration.planning.cost.devices import Device, device
 from orchestration.planning.cost.model_parallel import (
     context_time,
     expert_time,
@@ -75,16 +75,16 @@ def step_time(c: Configuration, s: Sizes, k: Coefficients) -> StepTime:
     layer = layer_time(c, s, r, k)
     layers = s.layers / c.pipeline
     again = _recomputed(c, layer, c.recompute) * layers
-    head = head_time(c, s, r, k)
+    head = head_time(c, s, r, links, k)
     exchange = tensor_time(c, s, links) + expert_time(c, s, links)
     ring = context_time(c, s, links, layer)
     tensor = (exchange + ring) * layers
     ring *= layer.attention_forward / (layer.attention_forward + layer.attention_backward)
     sent = (exchange / 3 + ring) * layers  # in the forward pass
-    launches = layers * (4 if again else 3) * k.layer_overhead_us * 1e-6
-    launches += layers * s.sparse * k.expert_layer_ms * 1e-3
+    launch, routing = _overhead(c, s, d, k)
+    launches = layers * ((4 if again else 3) * launch + routing)
     forward, backward = layer.forward * layers, layer.backward * layers
-    first, second = launch_times(c, s, k)
+    first, second = (0.0, 0.0) if _one_program(c, d) else launch_times(c, s, k)
     # The host runs ahead of what the device computes and of what it waits for from others.
     waiting = max(0.0, first * layers - forward - sent)
     launches += waiting + max(0.0, second * layers - backward - again - (tensor - sent))
@@ -99,7 +99,7 @@ def step_time(c: Configuration, s: Sizes, k: Coefficients) -> StepTime:
         head=m * head / c.pipeline,
         tensor=m * tensor,
         pipeline=fill_time(c, stage + head / c.pipeline)
-        + wait_time(c, head, k.head_exposure)
+        + wait_time(c, s, stage / layers, head, k.head_exposure)
         + transfer_time(c, s, links),
         data=data_time(c, s, links, forward=ahead, backward=stage - ahead),
         optimizer=optimizer_time(c, s, r, k),
@@ -120,15 +120,31 @@ def computing_times(
     r = rates(c, d, k)
     layer = layer_time(c, s, r, k)
     layers, m = s.layers / c.pipeline, c.micro_batches
-    tensor = tensor_time(c, s, cluster_links(c, d, k)) if c.tensor > 1 else 0.0
-    launch = k.layer_overhead_us * 1e-6
-    each = layer.forward + layer.backward + tensor + s.sparse * k.expert_layer_ms * 1e-3
-    rest = accumulation_time(c, s, r) + head_time(c, s, r, k) / c.pipeline
+    links = cluster_links(c, d, k)
+    tensor = tensor_time(c, s, links) if c.tensor > 1 else 0.0
+    launch, routing = _overhead(c, s, d, k)
+    each = layer.forward + layer.backward + tensor + routing
+    rest = accumulation_time(c, s, r) + head_time(c, s, r, links, k) / c.pipeline
     again = (_recomputed(c, layer, kind) for kind in kinds)
     return tuple(
         m * ((each + more + (4 if more else 3) * launch) * layers + rest) * _ROUNDED
         for more in again
     )
+
+
+def _overhead(c: Configuration, s: Sizes, d: Device, k: Coefficients) -> tuple[float, float]:
+    """Return the seconds that one layer loses to launches, in each pass, and to routing tokens."""
+    if _one_program(c, d):
+        return 0.0, 0.0
+    return k.layer_overhead_us * 1e-6, s.sparse * k.expert_layer_ms * 1e-3
+
+
+def _one_program(c: Configuration, d: Device) -> bool:
+    """Return whether the device executes a micro-batch as one program, not kernel by kernel.
+
+    PyTorch Neuron collects its operations, compiles them, and executes them at ``mark_step``.
+    """
+    return c.whole_graph or d.generation == "neuron"
 
 
 def _recomputed(c: Configuration, layer: LayerTime, kind: Recompute) -> float:

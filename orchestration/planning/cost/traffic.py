@@ -16,62 +16,95 @@ and backward: with adapters in 16 bits, and with those in 32, to which the input
 for the products (``forward`` of ``Linear`` in ``tuners/lora/layer.py``; a test counts them)."""
 
 
+_LLAMA_NORM: Final = (48.0, 111.0)
+_LLAMA_NORM_OF_FP32: Final = (35.0, 107.0)
+_LAYER_NORM_OF_FP32: Final = (12.0, 30.0)
+_FUSED_NORM: Final = (6.0, 17.0)
+"""Bytes per element that norms move, forward and backward: that of transformers' Llama, operator by
+operator, of 16 bits and under autocast; PyTorch's ``layer_norm`` of fp32; and its kernels of 16
+bits. These and those below were measured on one H100 with PyTorch 2.11 on 2026-11-27, as the bytes
+that a copy moves in their time (``tests/data/planner/traffic.csv``)."""
+
+_ROTARY: Final = (43.0, 53.0)
+_ROTARY_OF_FP32: Final = (69.0, 86.0)
+"""The same per query and key of rotary positions, operator by operator (transformers')."""
+
+_GATING: Final = (10.0, 18.0)
+"""The same per gated element: ``silu(gate) * up``."""
+
+_SUM: Final = (6.0, 8.0)
+"""The same per element of a residual sum; backward another sum joins the gradients."""
+
+_SOFTMAX: Final = {"masked": (21.0, 25.0), "wide": (36.0, 43.0), "operators": (20.0, 16.0)}
+"""The same per score: Aleph Alpha's clone, fill and softmax; a scale, a mask and a softmax in fp32
+that is cast; and these three in 16 bits."""
+
+_DROPOUT: Final = (6.0, 5.0)
+"""The same of dropout: it reads, writes, and has a mask of one byte."""
+
+
+_FRESH_GATE: Final = 0.96
+"""Share of all tokens that the fullest expert of a fresh gate has: on average of 8 and 16."""
+
+
 def score_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
     """Return the bytes per score that the softmax's kernels move, in 16 bits: forward, backward.
 
-    One kernel reads and writes (4), and backward reads a gradient and a result (6). Operators of
-    their own also scale (4) and add a mask (4); in fp32, softmax and cast move 12, and backward
-    16. Aleph Alpha's clone (4), and fill by a mask of one byte (5), backward too. Dropout reads,
-    writes, and has a mask of one byte (5).
+    One kernel reads and writes (4), and backward reads a gradient and a result (6). In fp32 it is
+    for models like Llama, and for all under autocast.
     """
     if c.softmax == "fused" or c.kernels != "eager":
         forward, backward = 4.0, 6.0
-    elif c.softmax == "masked":
-        forward, backward = 13.0, 15.0
+    elif c.softmax == "wide" and not (s.rotary or c.autocast):
+        forward, backward = _SOFTMAX["operators"]
     else:
-        wide = c.softmax == "wide" and (s.rotary or c.autocast)
-        forward, backward = (20.0, 20.0) if wide else (12.0, 10.0)
-    dropped = 5 if c.dropout == "all" else 0
-    return forward + dropped, backward + dropped
+        forward, backward = _SOFTMAX[c.softmax]
+    if c.dropout == "all":
+        forward, backward = forward + _DROPOUT[0], backward + _DROPOUT[1]
+    return forward, backward
 
 
-def elementwise_bytes(c: Configuration, s: Sizes) -> float:
-    """Return the bytes per token that the forward elementwise kernels of a layer move, in 16 bits.
+def elementwise_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
+    """Return the bytes per token that a layer's elementwise kernels move: forward, backward.
 
-    A fused norm reads and writes 2 bytes per element, together 4; Llama's norm as single operators
-    moves 36, a layer norm under autocast 12. Fused and as single operators, rotary positions move
-    4 and 22 bytes, gating 6 and 10.
+    Those of 16 bits. Fused kernels read their inputs and write their results once.
     """
     eager = c.kernels == "eager"
-    norm = 4 if not eager or c.fused_norms else 36 if s.rotary else 12
-    # Fused dropout adds a mask; an operator of its own reads and writes besides.
-    residual = 6 + ((5 if eager else 1) if c.dropout != "none" else 0)
+    norm = _norm(c, s)
+    total, dropped = _SUM, _DROPOUT if eager else (1.0, 1.0)
+    position = _ROTARY if eager else (4.0, 4.0)
+    if eager and c.autocast:
+        # Sums are in fp32, and each projection casts its own input (6).
+        total, position = (10.0, 12.0), _ROTARY_OF_FP32
+    gating = _GATING if eager else (6.0, 10.0)
     split = c.tensor if c.sequence_parallel else 1
-    position = (s.query + s.keys) * (22 if eager else 4) if s.rotary else 0
-    routed = s.routed * padding(c, s)
-    active = (s.ffn + routed * s.expert_ffn) * ((10 if eager else 6) if s.gated else 4)
-    layout = 4 * (s.query + 2 * s.keys)
+    routed = 0.0 if c.fused_experts else s.routed * padding(c, s)
+    active = s.ffn + routed * s.expert_ffn
+    casts = 3 * s.attentions + (2 if s.gated else 1) if eager and c.autocast else 0.0
     # Padding clears a copy, fills it, and takes the results out in the same way.
     dispatch = 12 * s.routed * s.hidden * (2 if c.padded_experts else 1)
-    return (
-        (s.attentions + 1) * (norm + residual) * s.hidden / split
-        + dispatch
-        + (s.attentions * (position + layout) + active) / c.tensor
-    )
+
+    def moved(back: int) -> float:
+        residual = total[back] + (dropped[back] if c.dropout != "none" else 0.0)
+        activation = gating[back] if s.gated else (4.0, 6.0)[back]
+        placed = (s.query + s.keys) * position[back] if s.rotary else 0.0
+        layout = 4 * (s.query + 2 * s.keys)
+        return (
+            (s.attentions + 1) * (norm[back] + residual) * s.hidden / split
+            + (1 + back) * (dispatch + 6 * casts * s.hidden)
+            + (s.attentions * (placed + layout) + active * activation) / c.tensor
+        )
+
+    return moved(0), moved(1)
 
 
-def autocast_bytes(c: Configuration, s: Sizes) -> float:
-    """Return the further bytes per token that operators move under autocast in the forward pass.
-
-    What is between layers is in fp32: a sum moves 10 bytes for 6, Llama's norm 28 for 36, its
-    rotary positions 36 for 22. Each projection casts its own input (6).
-    """
-    if not c.autocast or c.kernels != "eager":
-        return 0.0
-    sums = 4 - (8 if s.rotary else 0)
-    position = 14 * (s.query + s.keys) if s.rotary else 0
-    projections = 3 * s.attentions + (2 if s.gated else 1)
-    return (sums * (s.attentions + 1) + 6 * projections) * s.hidden + s.attentions * position
+def _norm(c: Configuration, s: Sizes) -> tuple[float, float]:
+    """Return the bytes per element that one norm moves: forward, backward."""
+    if c.kernels != "eager" or c.fused_norms:
+        return _FUSED_NORM
+    if not s.rotary:
+        return _LAYER_NORM_OF_FP32
+    return _LLAMA_NORM_OF_FP32 if c.autocast else _LLAMA_NORM
 
 
 def cast_weight_bytes(c: Configuration, s: Sizes) -> float:
@@ -85,7 +118,7 @@ def cast_bytes(c: Configuration, s: Sizes, k: Coefficients) -> float:
     """Return the bytes per token that casting operands to 8 or 4 bits moves in the forward pass."""
     if not c.narrow:
         return 0.0
-    routed = s.routed * (s.hidden + s.expert_ffn)
+    routed = s.routed * (s.hidden + (0 if c.fused_experts else s.expert_ffn))
     return k.cast_bytes * (2 * s.hidden + (s.output + s.ffn) / c.tensor + routed)
 
 
@@ -142,14 +175,18 @@ def passed_share(c: Configuration, s: Sizes) -> float:
 
 
 def padding(c: Configuration, s: Sizes) -> float:
-    """Return the tokens that experts compute over those routed to them, at least.
+    """Return the tokens that experts compute over those routed to them.
 
     If the gate sends tokens anywhere alike, the fullest of many experts has this much more than
-    its share (Blom's approximation of the largest of normal numbers). A gate that prefers some
-    experts, as one does in the first steps, sends it more.
+    its share (Blom's approximation of the largest of normal numbers). A fresh gate learns first
+    what is common to all tokens, and sends nearly all of them to the same experts: in steps 11 to
+    20 the fullest of 8 has 4.0 times its share, and of 16 7.4 times, where two for each token leave
+    4 and 8 (KempnerForge's model and optimizer on one H100; tests/data/planner/README.md).
     """
     if not c.padded_experts or s.experts < 2:
         return 1.0
+    if c.fresh_gate:
+        return max(1.0, _FRESH_GATE * s.experts / s.routed)
     each = c.micro_batch * c.sequence / c.context * s.routed / s.experts
     largest = NormalDist().inv_cdf((s.experts - 0.375) / (s.experts + 0.25))
     return 1 + largest * sqrt((1 - 1 / s.experts) / each)

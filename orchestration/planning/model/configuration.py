@@ -121,6 +121,8 @@ class Configuration:
     shard: int | None = None
     """Ranks to shard over; fewer than all is hybrid sharding. ``None``: all data-parallel ranks."""
     offload: Offload = "none"
+    pageable: bool = False
+    """Offloaded states are in pageable memory (DeepSpeed's ``pin_memory: false``, its default)."""
     recompute: Recompute = "none"
     recompute_share: float = 1.0
     """Fraction of the layers that `recompute` applies to."""
@@ -147,6 +149,11 @@ class Configuration:
     frozen_bits: float = 0.0
     """Bits per parameter of the layers' frozen matrices, with their scales (QLoRA: about 4.5); 0:
     those of `precision`."""
+    whole_graph: bool = False
+    """The device executes a step as one graph (Megatron's ``full_iteration`` CUDA graphs), so that
+    nothing waits for the host."""
+    fused_experts: bool = False
+    """Experts' grouped products also gate, and cast to 8 bits (Transformer Engine's CuTe DSL)."""
     optimizer: Optimizer = "adamw"
     separate_unpacking: bool = False
     """Operators unpack frozen matrices of few bits one by one (GPTQ's without a kernel), instead of
@@ -157,7 +164,8 @@ class Configuration:
     whole_reduction: bool = False
     """ZeRO 1 and 2 reduce whole gradients to every rank."""
     whole_transfers: bool = False
-    """Every tensor-parallel rank sends whole activations to the next pipeline stage."""
+    """Every tensor-parallel rank sends all it has to the next pipeline stage: whole activations,
+    unless sequence parallelism splits them."""
     separate_projections: bool = False
     """The two projections into a gated feed-forward network reduce the gradients of their input
     one by one, unless sequence parallelism shares them."""
@@ -165,6 +173,11 @@ class Configuration:
     """Every tensor-parallel rank gathers the logits of the whole vocabulary."""
     whole_embedding: bool = False
     """Every tensor-parallel rank has the whole embedding, unless the output layer shares it."""
+    recomputed_head: bool = False
+    """Full recomputation covers the output layer, too."""
+    even_modules: bool = False
+    """Pipeline stages have as many modules each, of which embedding, final norm and output layer
+    are three beside the layers."""
     kept_logits: bool = False
     """The logits of a micro-batch stay until those of the one after the next replace them."""
     update_bytes: int = 0
@@ -186,6 +199,8 @@ class Configuration:
     """Every expert computes as many tokens as the one that has most of them."""
     consecutive_experts: bool = False
     """Tokens pass consecutive experts in turn, as a benchmark's balanced gate assigns them."""
+    fresh_gate: bool = False
+    """A gate is in its first twenty steps, in which it sends most tokens to few experts."""
     deepspeed: bool = False
     """Train with DeepSpeed's engine: its ZeRO 1 reduces whole gradients and keeps copies of them,
     and its checkpointing waits for the device."""

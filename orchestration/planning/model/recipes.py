@@ -51,6 +51,8 @@ class Recipe:
     separate_projections: bool = False
     whole_logits: bool = False
     whole_embedding: bool = False
+    recomputed_head: bool = False
+    even_modules: bool = False
     kept_logits: bool = False
     update_bytes: int = 0
     wide_ends: bool = False
@@ -111,12 +113,15 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         loss="copied", kept_gradients=True, whole_logits=True, overlap_data=False,
         reduced_bytes=4, whole_reduction=True,
         whole_transfers=True, separate_projections=True, kept_logits=True, softmax="masked",
+        recomputed_head=True, even_modules=True,
         source="Aleph-Alpha/scaling, transformer/model: the output layer gathers its logits, and "
-        "losses/cross_entropy.py casts them to fp32; core/optimizer: optimizer.py reduces "
-        "gradients after the last backward pass, allreduce.py whole ones, as copies in fp32; "
-        "core/nn: mlp.py has two column-parallel layers, parallel_module/communicator.py sends "
-        "whole tensors, buffers.py keeps a stage's outputs of two micro-batches, and "
-        "masked_softmax.py clones scores, fills masked ones, and takes the softmax",
+        "losses/cross_entropy.py casts them to fp32 and takes the largest for the accuracy; "
+        "core/optimizer: optimizer.py reduces gradients after the last backward pass, allreduce.py "
+        "whole ones, as copies in fp32; core/nn: mlp.py has two column-parallel layers; in "
+        "parallel_module, communicator.py sends tensors as they are, pipeline_partitioning.py "
+        "counts modules, parallel_module.py recomputes each of them, and buffers.py keeps a "
+        "stage's outputs of two micro-batches; masked_softmax.py clones scores, fills masked ones, "
+        "and takes the softmax",
     ),
     "hf+peft": Recipe(
         wide_ends=True, softmax="wide",
@@ -176,10 +181,13 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     ),
     "neuronx": Recipe(
         loss="parallel", kept_gradients=True,
-        flash="flash2", always_flash=True, kernels="fused", overlap_tensor=True,
+        flash="flash2", always_flash=True, kernels="fused", overlap_data=False,
         sequence_parallel=True,
         source="the compiler fuses elementwise work and keeps tiles of scores on the chip; NxD's "
-        "recipes turn sequence parallelism on",
+        "recipes turn sequence parallelism on; the runtime's guide says that collectives of tensor "
+        "parallelism are not overlapped (neuron-runtime/explore/compute-comm-overlap.rst), and "
+        "NxD's training loop ends a graph between the backward pass and the optimizer, whose ZeRO "
+        "1 reduces and gathers (examples/training/llama/tp_zero1_llama_hf_pretrain)",
     ),
 })  # fmt: skip
 
@@ -203,6 +211,8 @@ class EngineSettings(TypedDict):
     separate_projections: bool
     whole_logits: bool
     whole_embedding: bool
+    recomputed_head: bool
+    even_modules: bool
     kept_logits: bool
     update_bytes: int
     wide_ends: bool
@@ -234,6 +244,8 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         separate_projections=recipe.separate_projections,
         whole_logits=recipe.whole_logits,
         whole_embedding=recipe.whole_embedding,
+        recomputed_head=recipe.recomputed_head,
+        even_modules=recipe.even_modules,
         kept_logits=recipe.kept_logits,
         update_bytes=recipe.update_bytes,
         wide_ends=recipe.wide_ends,

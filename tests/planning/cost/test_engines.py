@@ -10,13 +10,23 @@ import pytest
 
 from orchestration.planning.cost.coefficients import fitted
 from orchestration.planning.cost.collectives import cluster_links, gather
-from orchestration.planning.cost.compute import attention_time, launch_times, layer_time
+from orchestration.planning.cost.compute import (
+    attention_time,
+    launch_times,
+    layer_time,
+    product_time,
+)
 from orchestration.planning.cost.data_parallel import host_rate, updated_bytes
 from orchestration.planning.cost.devices import device
-from orchestration.planning.cost.model_parallel import expert_time
+from orchestration.planning.cost.model_parallel import expert_time, wait_time
 from orchestration.planning.cost.prediction import predict
 from orchestration.planning.cost.rates import rates
-from orchestration.planning.cost.traffic import padding, score_bytes
+from orchestration.planning.cost.traffic import (
+    cast_bytes,
+    elementwise_bytes,
+    padding,
+    score_bytes,
+)
 from orchestration.planning.model.configuration import Configuration, Precision, Softmax
 from orchestration.planning.model.layer_sizes import sizes
 from orchestration.planning.model.recipes import engine_settings, recipe
@@ -50,6 +60,18 @@ def test_zero_2_of_deepspeed_reduces_every_micro_batch(zero: int, times: int) ->
     assert more == pytest.approx((times - 1) * reduced, rel=1e-6)
 
 
+def test_a_micro_batch_on_trainium_is_one_program_whose_collectives_nothing_hides() -> None:
+    """Only the step's own overhead is left beside computing."""
+    cores = machine(32, "trn1", devices_per_node=32, device_memory_gib=16.0)
+    engine = engine_settings(recipe("neuronx-distributed"), zero=1, precision="bf16")
+    c = setting(machine=cores, zero=1, tensor=8, global_batch=64, kernels="fused", **engine)
+    time = predict(c).time
+    assert time.other == pytest.approx(fitted().step_overhead_ms * 1e-3)
+    hidden = predict(replace(c, overlap_data=True, overlap_tensor=True)).time
+    assert time.tensor == pytest.approx(hidden.tensor / fitted().tensor_exposed)
+    assert time.data > hidden.data
+
+
 def test_few_tokens_take_the_time_of_launching_their_kernels() -> None:
     c = setting(machine=machine(1), zero=0, sequence=64, global_batch=1)
     times = launch_times(c, sizes(LLAMA, 64), fitted())
@@ -77,7 +99,7 @@ def test_zero_3_of_deepspeed_runs_hooks_around_each_module() -> None:
         - sum(launch_times(each, z, fitted()))
         for each in (c, adapter)
     )
-    passes = 3 * 18 * fitted().launch_us * 1e-6
+    passes = 3 * 11 * fitted().launch_us * 1e-6
     assert hooks == pytest.approx(13 * passes)
     assert more == pytest.approx((13 + 5 * 4) * passes)
 
@@ -110,7 +132,7 @@ def test_aleph_alphas_engine_keeps_the_logits_of_two_micro_batches() -> None:
 
 @pytest.mark.parametrize(
     ("softmax", "more"),
-    [("fused", (0, 0)), ("operators", (8, 4)), ("wide", (16, 14)), ("masked", (9, 9))],
+    [("fused", (0, 0)), ("operators", (16, 10)), ("wide", (32, 37)), ("masked", (17, 19))],
 )
 def test_attention_without_a_fused_kernel_moves_its_scores(
     softmax: Softmax, more: tuple[int, int]
@@ -138,17 +160,21 @@ def test_compiled_attention_has_one_kernel_for_its_softmax() -> None:
 
 def test_autocast_moves_fp32_between_layers_and_casts_inputs_and_weights() -> None:
     """The input of five projections, and back; norms and sums of two; positions; each weight."""
+    sums, norms, places = (4, 4), (35 - 48, 107 - 111), (69 - 43, 86 - 53)
     k, c = fitted(), setting(zero=0, machine=machine(1))
     z, known = sizes(LLAMA, 4096), rates(c, device("a100-80"), k)
     plain, cast = (layer_time(replace(c, autocast=each), z, known, k) for each in (False, True))
     tokens = c.micro_batch * c.sequence
-    inputs = tokens * (LLAMA.hidden * (5 * 6 + 2 * (4 - 8)) + 14 * (z.query + z.keys))
+    inputs = [
+        tokens * (LLAMA.hidden * (passed * 5 * 6 + 2 * (total + norm)) + place * (z.query + z.keys))
+        for passed, total, norm, place in zip((1, 2), sums, norms, places, strict=True)
+    ]
     weights = 6 * LLAMA.hidden * (2 * z.query + z.keys_and_values + 3 * LLAMA.ffn)
     second = k.elementwise_eager / known.memory
     more = cast.elementwise_forward - plain.elementwise_forward
-    assert more == pytest.approx(second * (inputs + weights))
+    assert more == pytest.approx(second * (inputs[0] + weights))
     more = cast.elementwise_backward - plain.elementwise_backward
-    assert more == pytest.approx(second * (2 * inputs + weights))
+    assert more == pytest.approx(second * (inputs[1] + weights))
 
 
 def test_states_of_few_bits_take_less_time_to_update() -> None:
@@ -175,6 +201,38 @@ def test_aleph_alphas_engine_sends_more_inside_a_replica() -> None:
     slower, before = predict(more).time, predict(usual).time
     assert slower.tensor == pytest.approx(before.tensor * 5 / 4)
     assert slower.pipeline > before.pipeline
+
+
+def test_sequence_parallelism_leaves_each_rank_a_part_to_send() -> None:
+    usual = setting(zero=1, tensor=2, pipeline=2, global_batch=64, sequence_parallel=True)
+    assert predict(replace(usual, whole_transfers=True)).time == predict(usual).time
+
+
+@pytest.mark.parametrize(("stages", "layers"), [(2, 17), (4, 9), (8, 5)])
+def test_stages_of_as_many_modules_wait_for_one_of_more_layers(stages: int, layers: int) -> None:
+    """Of 32 layers and three further modules, the first stages have one more than the last."""
+    c = setting(zero=1, pipeline=stages, even_modules=True, micro_batch=4, whole_transfers=True)
+    each, head = 1.0, 0.5
+    waited = wait_time(c, sizes(LLAMA, c.sequence), each, head, exposure=0.5)
+    average = (LLAMA.layers * each + head) / stages
+    assert waited == pytest.approx(c.micro_batches * (layers * each - average))
+
+
+def test_a_last_stage_with_a_long_output_layer_is_waited_for() -> None:
+    c = setting(zero=1, pipeline=2, even_modules=True)
+    waited = wait_time(c, sizes(LLAMA, c.sequence), 1.0, 8.0, exposure=0.5)
+    assert waited == pytest.approx(c.micro_batches * (15 + 8 - (32 + 8) / 2))
+
+
+def test_full_recomputation_of_each_module_covers_the_output_layer() -> None:
+    c = setting(zero=1, tensor=2, recompute="full", whole_logits=True)
+    once, again = (predict(replace(c, recomputed_head=each)).time.head for each in (False, True))
+    d, k = device("a100-80"), fitted()
+    r, links, words = rates(c, d, k), cluster_links(c, d, k), LLAMA.vocabulary
+    tokens = c.micro_batch * c.sequence
+    forward = product_time(tokens, LLAMA.hidden, words / 2, r, r.matmul_16)[0]
+    forward += gather(2 * tokens * words, 2, 2, links) + 8 * tokens * words / r.memory
+    assert again - once == pytest.approx(c.micro_batches * forward)
 
 
 def exchange_time(**changes: object) -> float:
@@ -211,7 +269,7 @@ def test_consecutive_experts_that_no_device_holds_together_are_on_neighbours() -
 def test_tensor_parallelism_divides_the_work_of_experts() -> None:
     """Eight devices do the same work of experts, as two replicas of four or as eight of one."""
     mixture = replace(LLAMA, experts=8, active_experts=2)
-    k, each = replace(fitted(), expert_layer_ms=0.0, tail_waves=0.0, matmul_traffic=0.0), []
+    k, each = replace(fitted(), expert_layer_ms=0.0, matmul_traffic=0.0), []
     for tensor in (1, 4):
         c = setting(mixture, expert=2, tensor=tensor, micro_batch=tensor, recompute="none")
         s, r = sizes(mixture, c.sequence), rates(c, device("a100-80"), k)
@@ -226,6 +284,15 @@ def test_offloading_sends_sums_of_gradients_back_and_forth() -> None:
     copies = LLAMA.parameters / 8 * (7 * 2 + 4) / rates(c, device("a100-80"), fitted()).host
     scaling = LLAMA.parameters / 8 * 8 / host_rate(c.machine)
     assert predict(c).time.optimizer - plain == pytest.approx(copies + scaling)
+
+
+def test_pageable_memory_slows_what_is_copied_to_and_from_the_host() -> None:
+    c = setting(zero=2, offload="optimizer", deepspeed=True)
+    host, each = rates(c, device("a100-80"), fitted()).host, LLAMA.parameters / 8
+    sent, fetched = each * (8 * 2 + 4), each * (2 + 7 * 2)
+    slower = sent * (1 / 1.4e9 - 1 / host) + fetched * 5 / host
+    more = predict(replace(c, pageable=True)).time.optimizer - predict(c).time.optimizer
+    assert more == pytest.approx(slower)
 
 
 @pytest.mark.parametrize(
@@ -266,3 +333,30 @@ def test_padding_of_experts_is_that_of_the_fullest_of_random_ones() -> None:
     assert padding(c, s) == pytest.approx(sum(draws) / len(draws) / each, rel=0.01)
     assert padding(replace(c, padded_experts=False), s) == 1
     assert predict(c).step_time_s > predict(replace(c, padded_experts=False)).step_time_s
+
+
+@pytest.mark.parametrize(("experts", "times"), [(8, 3.84), (16, 7.68), (2, 1.0)])
+def test_a_fresh_gate_sends_most_tokens_to_the_same_experts(experts: int, times: float) -> None:
+    """As many times more than its share as was measured, and never more than all of them."""
+    mixture = replace(LLAMA, experts=experts, active_experts=2)
+    c = setting(mixture, padded_experts=True, fresh_gate=True)
+    assert padding(c, sizes(mixture, c.sequence)) == pytest.approx(times, rel=0.01)
+
+
+def test_a_step_of_one_graph_waits_neither_for_launches_nor_for_counts_of_tokens() -> None:
+    mixture = replace(LLAMA, experts=8, active_experts=2)
+    c = setting(mixture, whole_graph=True)
+    assert predict(c).time.other == pytest.approx(fitted().step_overhead_ms * 1e-3)
+    routing = LLAMA.layers * c.micro_batches * fitted().expert_layer_ms * 1e-3
+    assert predict(replace(c, whole_graph=False)).time.other > routing
+
+
+def test_fused_experts_move_nothing_between_their_products() -> None:
+    mixture = replace(LLAMA, experts=8, active_experts=2)
+    c = setting(mixture, precision="mxfp8", kernels="fused")
+    s, fused = sizes(mixture, c.sequence), replace(c, fused_experts=True)
+    both = zip(elementwise_bytes(c, s), elementwise_bytes(fused, s), (6, 10), strict=True)
+    for plain, less, moved in both:
+        assert plain - less == pytest.approx(moved * s.routed * s.expert_ffn)
+    less = cast_bytes(c, s, fitted()) - cast_bytes(fused, s, fitted())
+    assert less == pytest.approx(fitted().cast_bytes * s.routed * s.expert_ffn)

@@ -79,10 +79,10 @@ def searched(row: Row, c: Configuration) -> Configuration:
         task, layout, c.machine,
         batch=c.global_batch, micro=c.micro_batch, recompute=c.recompute, offload=c.offload,
     )  # fmt: skip
-    # Tables count an adapter's parameters, and say what a training drops.
-    return replace(
-        ours, trainable=c.trainable, adapter_dropout=c.adapter_dropout, dropout=c.dropout
-    )
+    # Tables count an adapter's parameters, and say what a training drops, whether its host pins
+    # memory, and what single recipes fuse.
+    names = ("trainable", "adapter_dropout", "dropout", "pageable", "whole_graph", "fused_experts")
+    return replace(ours, **{name: getattr(c, name) for name in names})
 
 
 def expressible(row: Row, c: Configuration) -> bool:

@@ -77,7 +77,7 @@ def predicted(known: Row, other: Row) -> tuple[float, bool]:
 
 
 @pytest.mark.parametrize(
-    ("same_accelerator", "mean_error", "held"), [(True, 0.12, 0.78), (False, 0.25, 0.85)]
+    ("same_accelerator", "mean_error", "held"), [(True, 0.12, 0.78), (False, 0.26, 0.85)]
 )
 def test_one_measurement_tells_the_other_times_of_a_published_training(
     same_accelerator: bool, mean_error: float, held: float
