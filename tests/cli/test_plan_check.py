@@ -61,6 +61,27 @@ def test_no_plan_and_no_run_are_told(
     assert "train: no training job in us-east-1 has this stage's tags" in early.err
 
 
+@pytest.mark.parametrize("command", [("plan", "--check"), ("probe", "--from-runs")])
+def test_without_credentials_no_jobs_can_be_read(
+    command: tuple[str, str],
+    orchestrate: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = written(tmp_path, "unsigned")
+    assert orchestrate("plan", path, "--update").status == 0
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    refused = orchestrate(command[0], path, command[1])
+    assert refused.status == 1
+    assert (
+        "the training jobs of us-east-1 can't be read: Unable to locate credentials" in refused.err
+    )
+    assert "sign in" in refused.err
+
+
 @pytest.mark.parametrize("on", ["direct", "step-functions"])
 def test_a_run_is_held_against_its_plan(
     account: EmbeddedAws, orchestrate: Command, tmp_path: Path, on: On

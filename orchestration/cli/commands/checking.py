@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from orchestration.cli.output import FAILED, document, note, require, say
-from orchestration.errors import PipelineError, Problem, near
+from orchestration.errors import DeployError, PipelineError, Problem, near
 
 if TYPE_CHECKING:
     from orchestration.planning.telling.outcome import Outcome
@@ -96,11 +96,20 @@ def _tagged(
     sagemaker: Any, pipeline: str, stage: str, is_it: Callable[[str], bool]
 ) -> Iterator[tuple[str, str]]:
     """Yield the jobs whose names begin with a stage's, and whose tags say that they are its."""
-    for summary in _jobs(sagemaker, f"{pipeline}-{stage.replace('_', '-')}-"):
-        listed = sagemaker.list_tags(ResourceArn=summary["TrainingJobArn"])["Tags"]
-        tags = {tag["Key"]: tag["Value"] for tag in listed}
-        if tags.get(_PIPELINE) == pipeline and is_it(tags.get(_STAGE, "")):
-            yield summary["TrainingJobName"], tags.get(_RUN, "")
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        for summary in _jobs(sagemaker, f"{pipeline}-{stage.replace('_', '-')}-"):
+            listed = sagemaker.list_tags(ResourceArn=summary["TrainingJobArn"])["Tags"]
+            tags = {tag["Key"]: tag["Value"] for tag in listed}
+            if tags.get(_PIPELINE) == pipeline and is_it(tags.get(_STAGE, "")):
+                yield summary["TrainingJobName"], tags.get(_RUN, "")
+    except (BotoCoreError, ClientError) as error:
+        raise DeployError(
+            f"the training jobs of {sagemaker.meta.region_name} can't be read: {error}; choose a "
+            "profile (--profile, AWS_PROFILE), and sign in; it needs sagemaker:ListTrainingJobs "
+            "and sagemaker:ListTags"
+        ) from error
 
 
 def _jobs(sagemaker: Any, prefix: str) -> Iterator[Mapping[str, Any]]:
