@@ -157,3 +157,28 @@ def test_a_batch_in_tokens_is_rounded_by_little(samples: float) -> None:
     batch = evened(samples)
     assert abs(batch - samples) <= max(0.5, 0.05 * samples) + 1e-9
     assert batch < 64 or batch % 4 == 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "name"), [(1e12, "1,000"), (70.6e9, "70.6"), (1.25e8, "0.125")]
+)
+def test_a_size_is_told_in_billions(parameters: float, name: str) -> None:
+    shape = PlanRequest.model_validate(
+        {"model": {"parameters": parameters}, "sequence": 2048}
+        | {"batch": {"samples": 8}, "data": {"tokens": 1e9}}
+    ).model.shape()
+    assert shape.name == f"a model of {name} billion parameters"
+
+
+@pytest.mark.parametrize(
+    ("size", "number"), [("7B", "7e9"), ("1.5 b", "1.5e9"), ("350M", "350e6"), ("2T", "2e12")]
+)
+def test_a_size_with_a_letter_is_refused_with_its_number(size: str, number: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        PlanRequest.model_validate(
+            {"model": {"parameters": size}, "sequence": 2048}
+            | {"batch": {"samples": 8}, "data": {"tokens": 1e9}}
+        )
+    [problem] = problems_of(error.value)
+    assert problem.field == "model.parameters"
+    assert problem.message == f"expected a number, got {size!r}; write {number}"

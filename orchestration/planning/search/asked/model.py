@@ -13,6 +13,10 @@ from orchestration.planning.model.shapes import ModelError, ModelShape
 from orchestration.planning.model.typical_shapes import of_size, transformer
 from orchestration.planning.search.asked.fields import Above, Asked, Positive
 
+_POWERS: Final = {"K": 3, "M": 6, "B": 9, "T": 12}
+_WITH_LETTER: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMBT])\s*", re.IGNORECASE)
+"""A number of parameters as people write it: 7B."""
+
 
 class ModelRequest(Asked):
     """The model: its configuration, a few numbers, or only its number of parameters."""
@@ -50,6 +54,15 @@ class ModelRequest(Asked):
             raise ValueError(
                 f"expected the content of a config.json, or the path to it, got {value!r}"
             )
+        return value
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _number(cls, value: object) -> object:
+        size = _WITH_LETTER.fullmatch(value) if isinstance(value, str) else None
+        if size is not None:
+            power = _POWERS[size[2].upper()]
+            raise ValueError(f"expected a number, got {value!r}; write {size[1]}e{power}")
         return value
 
     @model_validator(mode="after")
@@ -110,7 +123,8 @@ class ModelRequest(Asked):
         if self.custom:
             return custom(self.parameters or 0, self.name)
         if self.parameters is not None:
-            name = self.name or f"a model of {self.parameters / 1e9:,.3g} billion parameters"
+            billions = float(f"{self.parameters / 1e9:.3g}")
+            name = self.name or f"a model of {billions:,.10g} billion parameters"
             return of_size(self.parameters, vocabulary=self.vocabulary or 32_000, name=name)
         return transformer(
             layers=self.layers or 0,
