@@ -51,6 +51,12 @@ def test_too_large_a_model_says_by_how_much_and_what_would_do() -> None:
     assert "LoRA" in text
 
 
+def test_a_model_for_which_one_instance_is_too_small_is_told_how_many_others_hold_it() -> None:
+    where = Space(types=("ml.g5.xlarge",), counts=(1,))
+    text = missing(find_plans(task(model=of_size(1e12)), where))
+    assert re.search(r"allow more and other instances: \d+ x ml\.", text)
+
+
 @pytest.mark.parametrize(("minutes", "possible"), [(0.1, False), (60, True)])
 def test_a_missed_deadline_says_by_how_much(minutes: float, possible: bool) -> None:
     where = Space(types=("ml.g5.12xlarge",), counts=(1,))

@@ -170,11 +170,16 @@ def _others(answer: Plans, space: Space, search: Search, *, half: bool = True) -
         if plan is not None:
             yield f"train in bf16: {_described(plan)}"
     everywhere = replace(space, types=("ml.*",), quotas={}, strategies=None)
+    more = replace(everywhere, counts=_MORE)
+    ways = {"allow other instances": everywhere, "allow more and other instances": more}
     if set(space.types) == {"ml.*"}:
-        everywhere = replace(everywhere, counts=_MORE)
-    plan = search(answer.task, everywhere, answer.objective).chosen
+        ways = {"allow other instances": more}
+    found = (
+        (way, search(answer.task, wide, answer.objective).chosen) for way, wide in ways.items()
+    )
+    way, plan = next(((way, plan) for way, plan in found if plan is not None), ("", None))
     if plan is not None:
-        yield f"allow other instances: {_described(plan)}"
+        yield f"{way}: {_described(plan)}"
     elif half and answer.task.precision == "bf16":
         fp16 = replace(answer.task, precision="fp16")
         plan = search(fp16, space, answer.objective).chosen
