@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestration.planning.cost.coefficients import Coefficients
-from orchestration.planning.cost.collectives import Links, gather
 from orchestration.planning.cost.rates import Rates
 from orchestration.planning.cost.traffic import (
     adapter_bytes,
@@ -38,6 +37,7 @@ _LOSS: Final = {"eager": 52.0, "copied": 56.0, "plain": 18.0}
 another pass for an accuracy, and of 16 bits. Measured as the bytes in `traffic`."""
 
 _JOINED_LOGITS: Final = 8.0
+"""Bytes per logit that joining what ranks have gathered moves: a copy to its place, and another."""
 
 _NORM: Final = 7.0
 """Kernels that a norm takes more if it is not one."""
@@ -125,7 +125,7 @@ def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTi
     )  # fmt: skip
 
 
-def head_time(c: Configuration, s: Sizes, r: Rates, links: Links, k: Coefficients) -> float:
+def head_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> float:
     """Predict the output layer and the loss, both passes; in 16 bits whatever the layers use."""
     if not s.words:
         return 0.0
@@ -133,10 +133,7 @@ def head_time(c: Configuration, s: Sizes, r: Rates, links: Links, k: Coefficient
     words = s.words / c.tensor
     forward, backward = product_time(tokens, s.hidden, words, r, r.matmul_16)
     if c.whole_logits and c.tensor > 1:
-        # Gathering writes what comes from each rank, and another copy joins it.
         words = float(s.words)
-        near = min(c.tensor, links.devices_per_node)
-        forward += gather(c.element_bytes * tokens * words, c.tensor, near, links)
         forward += tokens * words * _JOINED_LOGITS / r.memory
     again = forward if c.recomputed_head and c.recompute == "full" else 0.0
     moved = k.elementwise_eager * _LOSS[c.loss] if c.loss in _LOSS else k.logit_bytes

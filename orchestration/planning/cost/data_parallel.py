@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from orchestration.planning.cost.coefficients import Coefficients
 from orchestration.planning.cost.collectives import Links, exposed_time, gather, latency, reduce
 from orchestration.planning.cost.model_states import (
@@ -51,11 +53,47 @@ def data_time(
 
     Communication can overlap with `forward` and `backward`, the seconds of one micro-batch.
     """
+    return exposed_exchange(c, exchange(c, s, links), links, forward=forward, backward=backward)
+
+
+class Exchange(NamedTuple):
+    """Seconds of exchanging states, by themselves: of a step, or of a micro-batch with ZeRO 3."""
+
+    fetch: float = 0.0
+    """Gathering weights once."""
+    share: float = 0.0
+    """Reducing gradients once."""
+    wait: float = 0.0
+    """Latencies that nothing hides."""
+
+
+def exchange(c: Configuration, s: Sizes, links: Links) -> Exchange:
+    """Predict what ranks with the same weights exchange, whatever the batch is split into."""
     if c.data * c.context == 1:
-        return 0.0
-    if c.zero < 3:
-        return _replicated(c, s, links, forward, backward)
-    return c.micro_batches * _sharded(c, s, links, forward, backward)
+        return Exchange()
+    return _replicated(c, s, links) if c.zero < 3 else _sharded(c, s, links)
+
+
+def exposed_exchange(
+    c: Configuration, e: Exchange, links: Links, *, forward: float, backward: float
+) -> float:
+    """Return the part of an exchange that adds to the computing of a step.
+
+    ZeRO 3 gathers weights in both passes of every micro-batch and reduces gradients in the second.
+    ZeRO 2 of DeepSpeed reduces gradients of every micro-batch, as it keeps only its part of them
+    (``reduce_ready_partitions_and_remove_grads`` in ``stage_1_and_2.py``).
+    """
+    fetch, share, wait = e
+    if c.zero >= 3:
+        if not c.overlap_data:
+            return c.micro_batches * (2 * fetch + share + wait)
+        exposed = exposed_time(forward, fetch, links) + exposed_time(backward, fetch + share, links)
+        return c.micro_batches * (exposed + wait)
+    times = c.micro_batches if c.deepspeed and c.zero == 2 else 1
+    if not c.overlap_data:
+        return times * share + fetch + wait
+    exposed = times * exposed_time(backward, share, links)
+    return exposed + exposed_time(forward, fetch, links) + wait
 
 
 def optimizer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> float:
@@ -124,12 +162,8 @@ def accumulation_time(c: Configuration, s: Sizes, r: Rates) -> float:
     return (1 - 1 / c.micro_batches) * trained * 3 * gradient / r.memory
 
 
-def _replicated(c: Configuration, s: Sizes, links: Links, forward: float, backward: float) -> float:
-    """Predict one all-reduce of gradients per step, or its two halves with ZeRO 1 and 2.
-
-    ZeRO 2 of DeepSpeed reduces gradients of every micro-batch, as it keeps only its part of them
-    (``reduce_ready_partitions_and_remove_grads`` in ``stage_1_and_2.py``).
-    """
+def _replicated(c: Configuration, s: Sizes, links: Links) -> Exchange:
+    """Predict one all-reduce of gradients, or its two halves with ZeRO 1 and 2."""
     groups = _trained(c, _groups(c, s, links))
     gradient = c.reduced_bytes or parameter_bytes(c).gradient
     weight = c.element_bytes if c.zero else gradient
@@ -138,16 +172,11 @@ def _replicated(c: Configuration, s: Sizes, links: Links, forward: float, backwa
     if c.whole_reduction and c.zero:
         share *= 2
     _, ranks, inside = groups[0]
-    wait = 2 * s.layers / c.pipeline * latency(ranks, inside, links)
-    times = c.micro_batches if c.deepspeed and c.zero == 2 else 1
-    if not c.overlap_data:
-        return times * share + fetch + wait
-    exposed = times * exposed_time(backward, share, links)
-    return exposed + exposed_time(forward, fetch, links) + wait
+    return Exchange(fetch, share, 2 * s.layers / c.pipeline * latency(ranks, inside, links))
 
 
-def _sharded(c: Configuration, s: Sizes, links: Links, forward: float, backward: float) -> float:
-    """Predict one micro-batch of FSDP: gather weights in both passes, reduce-scatter gradients.
+def _sharded(c: Configuration, s: Sizes, links: Links) -> Exchange:
+    """Predict one gathering of weights with FSDP, and one reduce-scatter of gradients.
 
     Hybrid sharding also sums the scattered gradients across its groups.
     """
@@ -167,9 +196,7 @@ def _sharded(c: Configuration, s: Sizes, links: Links, forward: float, backward:
     _, ranks, inside = weights[0]
     shards = min(c.shards, ranks)
     wait = 3 * s.layers / c.pipeline * latency(shards, min(shards, inside), links)
-    if not c.overlap_data:
-        return 2 * fetch + share + wait
-    return exposed_time(forward, fetch, links) + exposed_time(backward, fetch + share, links) + wait
+    return Exchange(fetch, share, wait)
 
 
 def _shards(c: Configuration, ranks: int) -> int:

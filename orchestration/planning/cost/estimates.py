@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from orchestration.planning.cost.coefficients import fitted
-from orchestration.planning.cost.memory import memory_use
+from orchestration.planning.cost.collectives import cluster_links
+from orchestration.planning.cost.data_parallel import Exchange, exchange, optimizer_time
+from orchestration.planning.cost.devices import device
+from orchestration.planning.cost.memory import (
+    Held,
+    Passing,
+    held_bytes,
+    joint_use,
+    passing_bytes,
+)
 from orchestration.planning.cost.model_states import parameter_bytes
 from orchestration.planning.cost.prediction import USABLE, predict
-from orchestration.planning.cost.step_time import computing_times, step_time
-from orchestration.planning.model.configuration import Configuration, Machine, Recompute
+from orchestration.planning.cost.rates import rates
+from orchestration.planning.cost.step_time import (
+    DeviceTime,
+    MicroTime,
+    ReplicaTime,
+    computing_times,
+    device_time,
+    micro_time,
+    step_time,
+)
+from orchestration.planning.model.configuration import Configuration, Machine, Offload, Recompute
 from orchestration.planning.model.layer_sizes import sizes
 from orchestration.planning.model.typical_shapes import transformer
 
@@ -22,7 +40,22 @@ HOST_SHARE: Final = 0.8
 
 def memory_need(c: Configuration) -> float:
     """Return the GiB that the fullest device needs at the high end of the prediction."""
-    need = memory_use(c, sizes(c.model, c.sequence), fitted()).need
+    return joint_need(c, held(c), passing(c))
+
+
+def held(c: Configuration) -> Held:
+    """Predict the part of a device's memory that no micro-batch and no recomputation changes."""
+    return held_bytes(c, sizes(c.model, c.sequence))
+
+
+def passing(c: Configuration) -> Passing:
+    """Predict activations, which no way to shard or to offload states changes."""
+    return passing_bytes(c, sizes(c.model, c.sequence))
+
+
+def joint_need(c: Configuration, held: Held, passing: Passing) -> float:
+    """Return the GiB of both together at the high end of the prediction."""
+    need = joint_use(held, passing, fitted()).need
     return need * _margin(c.machine.accelerator, c.model.approximate)
 
 
@@ -47,6 +80,45 @@ def host_need(c: Configuration) -> float:
 def step_seconds(c: Configuration) -> float:
     """Predict the seconds of one optimizer step."""
     return step_time(c, sizes(c.model, c.sequence), fitted()).total
+
+
+def device_seconds(c: Configuration) -> DeviceTime:
+    """Predict the computing of a micro-batch on one device, of all clusters that have it."""
+    return device_time(c, sizes(c.model, c.sequence), fitted())
+
+
+def micro_seconds(c: Configuration, computing: DeviceTime) -> MicroTime:
+    """Predict one of any number of micro-batches, whatever way states are sharded or offloaded."""
+    return micro_time(c, sizes(c.model, c.sequence), fitted(), computing)
+
+
+def replica_seconds(c: Configuration, micro: MicroTime) -> ReplicaTime:
+    """Predict the part of a step that all ways to shard or to offload states have in common."""
+    return micro.replica(c, sizes(c.model, c.sequence), fitted())
+
+
+class Ranks(NamedTuple):
+    """Seconds that a layout's ranks take for states, whatever they compute."""
+
+    exchanged: Exchange
+    update: float
+    """Updating states on the device or, if that takes less, on the host."""
+
+    def least_step(self, replica: ReplicaTime) -> float:
+        """Return the seconds of a step, which no offloading makes less."""
+        return replica.seconds(self.exchanged, self.update)
+
+
+def ranks_seconds(c: Configuration, offloads: Iterable[Offload]) -> Ranks:
+    """Predict the seconds that the ranks of a layout take, with one of several ways to offload."""
+    s, k, d = sizes(c.model, c.sequence), fitted(), device(c.machine.accelerator)
+    batch = c.data  # one micro-batch: more of them only send the host more
+    ways = (
+        c.working(global_batch=batch, micro_batch=1, recompute="none", offload=offload)
+        for offload in offloads
+    )
+    update = min(optimizer_time(way, s, rates(way, d, k), k) for way in ways)
+    return Ranks(exchange(c, s, cluster_links(c, d, k)), update)
 
 
 def computing_seconds(c: Configuration, kinds: Iterable[Recompute]) -> tuple[float, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from orchestration.planning.cost.activations import kept_and_recomputed_bytes, layer_bytes
 from orchestration.planning.cost.buffers import (
@@ -76,38 +77,84 @@ class MemoryUse:
         return self.need + self.slack
 
 
+class Held(NamedTuple):
+    """Bytes of the fullest device that no micro-batch and no recomputation changes."""
+
+    weights: float
+    gradients: float
+    optimizer: float
+    gathered: float
+    update: float
+    """Bytes that the optimizer's step takes for a moment."""
+    context_gib: float
+
+
+class Passing(NamedTuple):
+    """Bytes of activations, however states are sharded and whatever is offloaded."""
+
+    kept: float
+    working: float
+    layer: float | None
+    """Bytes of the last layer in work; ``None``: gradients are there while activations are."""
+
+
 def memory_use(c: Configuration, s: Sizes, k: Coefficients) -> MemoryUse:
     """Predict the memory of the fullest device."""
+    return joint_use(held_bytes(c, s), passing_bytes(c, s), k)
+
+
+def held_bytes(c: Configuration, s: Sizes) -> Held:
+    """Predict what a device holds of states and buffers."""
     experts = local_experts(c, s)
     states = state_bytes(c, local_parameters(c, s) - experts, experts)
-    gathered = gathered_bytes(c, s) + bucket_bytes(c, s)
-    activations, working = _passing(c, s, states.gradients)
-    # The optimizer works when activations are gone, but gets none of the blocks that they leave
-    # to the allocator unless memory is short.
-    update, passing = update_bytes(c, s), activations + working
-    working = max(working, update - activations)
-    return MemoryUse(
-        weights=(states.weights - packed_bytes(c, s) + widened_bytes(c, s)) / GIB,
-        gradients=states.gradients / GIB,
-        optimizer=states.optimizer / GIB,
-        gathered=gathered / GIB,
-        activations=activations / GIB,
-        working=working / GIB,
-        context=context_gib(c),
-        slack=((k.fragmentation - 1) * (gathered + passing) + min(update, passing)) / GIB,
+    return Held(
+        weights=states.weights - packed_bytes(c, s) + widened_bytes(c, s),
+        gradients=states.gradients,
+        optimizer=states.optimizer,
+        gathered=gathered_bytes(c, s) + bucket_bytes(c, s),
+        update=update_bytes(c, s),
+        context_gib=context_gib(c),
     )
 
 
-def _passing(c: Configuration, s: Sizes, gradients: float) -> tuple[float, float]:
+def passing_bytes(c: Configuration, s: Sizes) -> Passing:
+    """Predict the activations that wait for their backward pass, and those in work."""
+    kept, working = _activations(c, s)
+    if c.kept_gradients or c.deepspeed or c.micro_batches > 1:
+        return Passing(kept, working, None)
+    return Passing(kept, working, layer_bytes(c, s) * _tokens(c))
+
+
+def joint_use(held: Held, passing: Passing, k: Coefficients) -> MemoryUse:
+    """Return the memory of states, buffers and activations together."""
+    activations, working = _beside_gradients(passing, held.gradients)
+    # The optimizer works when activations are gone, but gets none of the blocks that they leave
+    # to the allocator unless memory is short.
+    update, all_passing = held.update, activations + working
+    working = max(working, update - activations)
+    slack = (k.fragmentation - 1) * (held.gathered + all_passing) + min(update, all_passing)
+    return MemoryUse(
+        weights=held.weights / GIB,
+        gradients=held.gradients / GIB,
+        optimizer=held.optimizer / GIB,
+        gathered=held.gathered / GIB,
+        activations=activations / GIB,
+        working=working / GIB,
+        context=held.context_gib,
+        slack=slack / GIB,
+    )
+
+
+def _beside_gradients(passing: Passing, gradients: float) -> tuple[float, float]:
     """Return the bytes of activations, and of those in work, that are there beside gradients.
 
     Gradients that the step before has freed come while activations go: the peak is at the
     beginning of the backward pass, without gradients, or in its last layer, with all.
     """
-    kept, working = _activations(c, s)
-    if c.kept_gradients or c.deepspeed or c.micro_batches > 1:
+    kept, working, layer = passing
+    if layer is None:
         return kept, working
-    last = min(kept + working, layer_bytes(c, s) * _tokens(c))
+    last = min(kept + working, layer)
     peak = max(last, kept + working - gradients)
     return min(kept, peak), max(0.0, peak - kept)
 

@@ -39,6 +39,15 @@ def tensor_time(c: Configuration, s: Sizes, links: Links) -> float:
     return collectives * (each + links.sync) * links.exposed
 
 
+def logits_time(c: Configuration, s: Sizes, links: Links) -> float:
+    """Predict gathering the logits of the whole vocabulary for one micro-batch."""
+    if c.tensor == 1 or not c.whole_logits:
+        return 0.0
+    logits = c.element_bytes * c.micro_batch * c.sequence / c.context * s.words
+    times = 2 if c.recomputed_head and c.recompute == "full" else 1
+    return times * gather(logits, c.tensor, min(c.tensor, links.devices_per_node), links)
+
+
 def context_time(c: Configuration, s: Sizes, links: Links, layer: LayerTime) -> float:
     """Predict context parallelism of one layer: a ring passes keys and values during attention."""
     if c.context == 1:
