@@ -226,6 +226,12 @@ class Configuration:
         )
         return other
 
+    def sharded(self, shard: int | None) -> Configuration:
+        """Return the same layout with states sharded over other ranks, without checks."""
+        other = object.__new__(Configuration)
+        vars(other).update(vars(self), shard=shard)
+        return other
+
     @property
     def data(self) -> int:
         """Number of data-parallel replicas."""

@@ -16,12 +16,12 @@ from orchestration.planning.search.answers.learning_rates import advice
 from orchestration.planning.search.answers.plans import Plan, Range, Reason
 from orchestration.planning.search.measured.corrections import corrections
 from orchestration.planning.search.objective import Objective
+from orchestration.planning.search.places.place import Candidate
 from orchestration.planning.search.preference import PRICE_FACTOR, extrapolates
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoice
 from orchestration.planning.search.suitability import peak_tflops
 from orchestration.planning.search.task import Task
-from orchestration.planning.search.work import Candidate
 from orchestration.strategies import NoStrategy, first_version
 
 

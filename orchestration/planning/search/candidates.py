@@ -2,47 +2,36 @@
 
 Configurations are tried in the order of a lower bound on their time: computing alone, without any
 communication, start or checkpoint. The first whose bound is above the best time ends the search, so
-the answer is the same as from trying all. Memory grows with the micro-batch, so bisection finds the
-largest that fits; only a single micro-batch per step, whose gradients nothing accumulates, may need
-less than several smaller ones.
+the answer is the same as from trying all. A configuration's memory is predicted only if it would
+take less time than the best so far.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from operator import attrgetter
+from collections.abc import Iterable, Iterator
+from heapq import merge
+from math import inf
 from typing import Final
 
 from orchestration.catalog import Instance
-from orchestration.planning.cost.estimates import (
-    HOST_SHARE,
-    host_need,
-)
+from orchestration.planning.cost.estimates import replica_seconds
 from orchestration.planning.cost.prediction import USABLE
+from orchestration.planning.cost.step_time import MicroTime, ReplicaTime
 from orchestration.planning.model.configuration import (
     Configuration,
-    Machine,
+    LayoutFamily,
     Offload,
     Recompute,
 )
 from orchestration.planning.search.answers.besides import besides
 from orchestration.planning.search.configurations import attention, configuration, machine_of
-from orchestration.planning.search.layouts import Layout
-from orchestration.planning.search.measured.corrections import corrections
+from orchestration.planning.search.layouts import Degrees, Layout
+from orchestration.planning.search.places.bounds import Way
+from orchestration.planning.search.places.memory import Limit, Miss, Room
+from orchestration.planning.search.places.place import Candidate, Place, order
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Task
-from orchestration.planning.search.work import (
-    Candidate,
-    Degrees,
-    Known,
-    Limit,
-    Miss,
-    Shared,
-    Way,
-    Work,
-)
+from orchestration.planning.search.work import Group, Known, Shared, Work
 
 
 class Cluster:
@@ -64,125 +53,179 @@ class Cluster:
         self.nearest: Miss | None = None
         """Nearest of the layouts that do not fit, among those that were tried."""
         self._accelerator = instance.accelerator or ""
-        self._corrections = corrections(task)
         # A fused attention kernel stores no scores to recompute.
         fused = attention(task, self._accelerator) != "unfused"
         self.recomputes: tuple[Recompute, ...] = tuple(
             kind for kind in space.recompute if not (fused and kind == "attention")
         )
         """Kinds of recomputation that this cluster can use."""
-        self._kinds = {
+        self._offloads = {
             kind: tuple(offloads(space, is_sharded=kind[0], shards_weights=kind[1]))
             for kind in ((False, False), (True, False), (True, True))
         }
-        self._shared = shared = shared or Shared()
-        self._bounds, self._needs, self._ways = shared.bounds, shared.needs, shared.ways
-        self._known = shared.clusters.setdefault((instance.name, count), Known())
+        least: Recompute = "full" if "full" in self.recomputes else self.recomputes[-1]
+        self._room = Room(
+            USABLE * (instance.device_memory_gib or 0.0), instance.host_memory_gib, least
+        )
+        self._shared = shared or Shared(task)
+        self._predictions = self._shared.predictions
+        self._has_formula = task.model.kind != "custom"
+        self._known = self._shared.clusters.setdefault((instance.name, count), Known())
+        self._bounds = self._shared.bounds_of(
+            (self._accelerator, instance.interconnect_gb_per_s, self.recomputes)
+        )
 
-    def works(self, layouts: Iterable[Layout]) -> list[Work]:
+    def works(self, layouts: Iterable[Layout]) -> Iterator[Work]:
         """Return all work for some layouts, that with the lowest bound first."""
-        works = []
-        for batch, replicas, degrees, group in self._batches(layouts):
-            limits = {kind: _unknown(group) for kind in self.recomputes}
-            works += [
-                Work(bound, batch, micro, recompute, group, limits[recompute])
-                for bound, micro, recompute in self._ways_of(batch, batch // replicas, degrees)
-            ]
-        works.sort(key=attrgetter("bound"))
-        return works
+        return self._works(layouts, Fastest(inf))
+
+    def _works(self, layouts: Iterable[Layout], best: Fastest) -> Iterator[Work]:
+        """Return the work for some layouts that may be faster than the best, as that is found."""
+        batches = enumerate(self._batches(layouts))
+        return merge(*(self._works_of(order, *batch, best) for order, batch in batches))
+
+    def _works_of(self, order: int, batch: int, group: Group, best: Fastest) -> Iterator[Work]:
+        limits = {kind: [inf] * len(group.layouts) for kind in self.recomputes}
+        for bound, micro, recompute in self._ways(batch, group):
+            if best.candidate is not None and bound > best.most_s:
+                return
+            if best.candidate is None or self._may_be_faster(batch, micro, recompute, group, best):
+                yield Work(bound, order, micro, recompute, batch, group, limits[recompute])
+                if not any(limits[recompute]) and all(place.is_barren for place in group.places):
+                    return
 
     def least_s(self, layouts: Iterable[Layout]) -> float:
         """Return the lowest bound of all work for some layouts."""
-        return min(
-            self._ways_of(batch, batch // replicas, degrees)[0][0]
-            for batch, replicas, degrees, _ in self._batches(layouts)
-        )
+        return min(self._ways(batch, group)[0][0] for batch, group in self._batches(layouts))
 
-    def _batches(
-        self, layouts: Iterable[Layout]
-    ) -> Iterator[tuple[int, int, Degrees, tuple[Layout, ...]]]:
+    def _batches(self, layouts: Iterable[Layout]) -> Iterator[tuple[int, Group]]:
         """Group layouts by what their computing depends on, for each batch that they divide."""
         groups: dict[tuple[int, Degrees], list[Layout]] = {}
         for layout in layouts:
-            degrees = (layout.tensor, layout.pipeline, layout.context, layout.expert)
-            groups.setdefault((self.replicas(layout), degrees), []).append(layout)
-        for (replicas, degrees), group in groups.items():
+            groups.setdefault((self.replicas(layout), layout.degrees), []).append(layout)
+        for (replicas, degrees), same in groups.items():
+            group = Group(replicas, degrees, tuple(same))
             for batch in self.task.batch.sizes:
                 if batch % replicas == 0:
-                    yield batch, replicas, degrees, tuple(group)
+                    yield batch, group
 
-    def _ways_of(self, batch: int, samples: int, degrees: Degrees) -> list[Way]:
-        key = (self._accelerator, self.instance.interconnect_gb_per_s, batch, samples, degrees)
-        ways = self._ways.get(key)
-        if ways is None:
-            steps, bounds = self.task.steps(batch), self._bounds.setdefault(key[:2] + key[4:], {})
-            ways = self._ways[key] = []
-            for micro in micro_batches(samples):
-                if micro not in bounds:
-                    bounds[micro] = self._computing(micro, degrees)
-                repeated = steps * (samples // micro)
-                ways += [
-                    (repeated * seconds, micro, kind)
-                    for kind, seconds in zip(self.recomputes, bounds[micro], strict=True)
-                ]
-            ways.sort()
-        return ways
+    def _ways(self, batch: int, group: Group) -> list[Way]:
+        return self._bounds.ways(batch, batch // group.replicas, group.degrees)
 
     def best(
-        self, works: Iterable[Work], longest_s: float = float("inf")
+        self, layouts: Iterable[Layout], longest_s: float = inf
     ) -> tuple[float, Candidate] | None:
         """Return the fastest configuration that fits, after the lowest bound of any that does.
 
         None, if no computing that fits can be done in time.
         """
-        best: Candidate | None = None
-        least_s = longest_s
+        best = Fastest(longest_s)
         # What fits with less recomputed takes no longer than with more, whose bound is higher,
         # unless it has to offload for it, or measurements say so.
-        by_formula = not self._corrections.known
-        fitted: set[tuple[Layout, int, int]] = set()
-        for work in works:
-            if work.bound > (longest_s if best is None else best.seconds):
+        by_formula = self._predictions.by_formula
+        fitted: set[tuple[Place, int, int]] = set()
+        for work in self._works(layouts, best):
+            if work.bound > best.most_s:
                 break
-            for index, layout in enumerate(work.layouts):
-                limit = work.limits[index]
-                if limit is not None and work.micro_batch > limit:
+            replicas: Replicas = {}
+            for index, place in enumerate(self._places(work.group)):
+                same = (place, work.batch, work.micro_batch)
+                if work.micro_batch > work.limits[index] or same in fitted:
                     continue
-                same = (layout, work.batch, work.micro_batch)
-                candidate = None if same in fitted else self._fitting(index, work)
+                if best.candidate is not None and not self._may_beat(
+                    best.candidate, place, work, replicas
+                ):
+                    continue
+                candidate = self._fitting(index, place, work)
                 if candidate is None:
                     continue
                 if by_formula and candidate.configuration.offload == "none":
                     fitted.add(same)
-                if best is None or candidate.order < best.order:
-                    least_s = work.bound if best is None else least_s
-                    best = candidate
-        return None if best is None else (least_s, best)
+                best.take(candidate, work.bound)
+        return None if best.candidate is None else (best.least_s, best.candidate)
+
+    def _may_be_faster(
+        self, batch: int, micro: int, recompute: Recompute, group: Group, best: Fastest
+    ) -> bool:
+        """Return whether all that happens inside replicas may take less time than the best."""
+        if not self._has_formula:
+            return True
+        repeated = batch // group.replicas // micro
+        for kin in self._kins(group):
+            least = self._micro_time(kin, group, micro, recompute).least
+            if self._seconds(batch, repeated * kin.least_s(least)) < best.most_s:
+                return True
+        return False
+
+    def _may_beat(self, best: Candidate, place: Place, work: Work, replicas: Replicas) -> bool:
+        """Return whether some work of a layout may take less time than the best known, if it fits.
+
+        `replicas`: times of this work that layouts have in common.
+        """
+        if not self._has_formula:
+            return True
+        replica = replicas.get(place.kin)
+        if replica is None:
+            micro = self._micro_time(place, work.group, work.micro_batch, work.recompute)
+            c = place.working(work.batch, work.micro_batch, work.recompute, "none")
+            replica = replicas[place.kin] = replica_seconds(c, micro)
+        seconds = self._seconds(work.batch, place.least_step_s(replica))
+        return order(seconds, place.layout, work.batch, work.micro_batch) < best.order
+
+    def _micro_time(
+        self, place: Place, group: Group, micro: int, recompute: Recompute
+    ) -> MicroTime:
+        key = (place.kin, group.degrees, micro, recompute)
+        known = self._known.micros.get(key)
+        if known is None:
+            c = place.working(micro * group.replicas, micro, recompute, "none")
+            known = self._known.micros[key] = self._predictions.micro_seconds(c, place.layout)
+        return known
+
+    def _seconds(self, batch: int, step_s: float) -> float:
+        """Return the seconds of the whole training."""
+        known = self._shared.spans.get(batch)
+        if known is None:
+            span = (self.task.steps(batch), besides(self.task, batch).seconds)
+            known = self._shared.spans[batch] = span
+        return known[0] * step_s + known[1]
 
     def holds(self, layouts: Iterable[Layout]) -> bool:
         """Return whether any batch fits in any of some layouts, however long it takes."""
-        least: Recompute = "full" if "full" in self.recomputes else self.recomputes[-1]
         return any(
-            self._limit(layout, Work(0.0, batch, 1, least, group, _unknown(group)), offload).largest
-            for batch, _, _, group in self._batches(layouts)
-            for layout in group
-            for offload in self._offloads(layout)
+            self._limit(place, batch, self._room.least, offload).largest
+            for batch, group in self._batches(layouts)
+            for place in self._places(group)
+            for offload in place.offloads
         )
 
-    def _fitting(self, index: int, work: Work) -> Candidate | None:
+    def _fitting(self, index: int, place: Place, work: Work) -> Candidate | None:
         """Return the configuration that offloads no more than it has to, which only costs time."""
-        layout, largest = work.layouts[index], 0
-        for offload in self._offloads(layout):
-            limit = self._limit(layout, work, offload)
+        largest = 0
+        for offload in place.offloads:
+            limit = self._limit(place, work.batch, work.recompute, offload)
             if limit.holds(work.micro_batch):
-                return self._candidate(layout, work, offload)
+                return self._candidate(place, work, offload)
             largest = max(largest, limit.largest)
         work.limits[index] = largest
         return None
 
-    def _offloads(self, layout: Layout) -> tuple[Offload, ...]:
-        is_sharded = layout.family == "sharded"
-        return self._kinds[is_sharded, is_sharded and layout.zero == 3]
+    def _limit(self, place: Place, batch: int, recompute: Recompute, offload: Offload) -> Limit:
+        """Return the largest micro-batch that fits."""
+        limit = place.memory.limit(batch, recompute, offload)
+        miss = limit.miss
+        if miss and (self.nearest is None or miss.need_gib < self.nearest.need_gib):
+            self.nearest = miss
+        return limit
+
+    def _candidate(self, place: Place, work: Work, offload: Offload) -> Candidate:
+        key = (work.batch, work.micro_batch, work.recompute, offload)
+        candidate = place.candidates.get(key)
+        if candidate is None:
+            c = place.working(*key)
+            seconds = self._seconds(work.batch, self._predictions.step_seconds(c))
+            candidate = place.candidates[key] = Candidate(seconds, place.layout, c)
+        return candidate
 
     def undivided(self, layouts: Iterable[Layout]) -> str | None:
         """Return why no batch can be split over the replicas of any layout; ``None``: one can."""
@@ -195,116 +238,71 @@ class Cluster:
 
     def replicas(self, layout: Layout) -> int:
         """Return the number of copies of the model, each with samples of its own."""
-        return self.machine(layout).devices // layout.replica
-
-    @cache  # noqa: B019 - a cluster lives as long as one search
-    def machine(self, layout: Layout) -> Machine:
-        """Return the devices that a layout uses."""
-        return machine_of(self.instance, self.count, layout)
+        per_instance = layout.devices_per_instance or self.instance.devices
+        return per_instance * self.count // layout.replica
 
     def configuration(
         self, layout: Layout, batch: int, micro: int, recompute: Recompute, offload: Offload
     ) -> Configuration:
         """Return the configuration of a layout on this cluster."""
-        return self._laid_out(layout).working(
-            global_batch=batch, micro_batch=micro, recompute=recompute, offload=offload
-        )
+        return self.place(layout).working(batch, micro, recompute, offload)
 
-    @cache  # noqa: B019 - a cluster lives as long as one search
+    def _kins(self, group: Group) -> list[Place]:
+        """Return one of all layouts that differ in the sharding of states alone."""
+        if not group.kins:
+            group.kins += {place.kin: place for place in self._places(group)}.values()
+        return group.kins
+
+    def _places(self, group: Group) -> list[Place]:
+        if not group.places:
+            group.places += map(self.place, group.layouts)
+        return group.places
+
+    def place(self, layout: Layout) -> Place:
+        """Return a layout on this cluster."""
+        place = self._known.places.get(layout)
+        if place is None:
+            is_sharded = layout.family == "sharded"
+            offloads = self._offloads[is_sharded, is_sharded and layout.zero == 3]
+            c = self._laid_out(layout)
+            place = Place(layout, c, offloads, self._room, self._predictions)
+            self._known.places[layout] = place
+        return place
+
     def _laid_out(self, layout: Layout) -> Configuration:
         """Return a layout with the least work."""
-        return configuration(
-            self.task, layout, self.machine(layout),
-            batch=1, micro=1, recompute="none", offload="none",
-        )  # fmt: skip
+        key = (layout.kin, layout.degrees)
+        same = self._known.laid_out.get(key)
+        if same is None:
+            same = self._known.laid_out[key] = configuration(
+                self.task, layout, machine_of(self.instance, self.count, layout),
+                batch=1, micro=1, recompute="none", offload="none",
+            )  # fmt: skip
+        return same.sharded(layout.shard)
 
-    def _limit(self, layout: Layout, work: Work, offload: Offload) -> Limit:
-        """Return the largest micro-batch that fits."""
-        key = (layout, work.batch, work.recompute, offload)
-        limit = self._known.limits.get(key)
-        if limit is None:
-            limit = self._known.limits[key] = self._largest(layout, work, offload)
-        miss = limit.miss
-        if miss and (self.nearest is None or miss.need_gib < self.nearest.need_gib):
-            self.nearest = miss
-        return limit
 
-    def _largest(self, layout: Layout, work: Work, offload: Offload) -> Limit:
-        memory = USABLE * (self.instance.device_memory_gib or 0.0)
-        if not self._host_holds(layout, work, offload):
-            return Limit(0, None)
+class Fastest:
+    """The fastest configuration of those that were tried."""
 
-        needs, (place, replicas) = self._needs, self._place(layout)
-        samples = work.batch // replicas
-        # Beyond what a pipeline has in flight, more micro-batches need no more memory.
-        flying = max(2, 2 * layout.pipeline)
+    def __init__(self, longest_s: float) -> None:
+        """Look for one whose computing takes no longer."""
+        self.candidate: Candidate | None = None
+        self.least_s = longest_s
+        """The lowest bound of what fits."""
+        self.most_s = longest_s
+        """The bound above which nothing can be better."""
 
-        def need(micro: int, recompute: Recompute = work.recompute) -> float:
-            key = (place, micro, min(samples // micro, flying), recompute, offload)
-            known = needs.get(key)
-            if known is None:
-                self._shared.considered += 1
-                c = self.configuration(layout, work.batch, micro, recompute, offload)
-                known = needs[key] = self._corrections.memory_need(c)
-            return known
+    def take(self, candidate: Candidate, bound: float) -> None:
+        """Note a configuration that fits, those with lower bounds first."""
+        if self.candidate is None:
+            self.least_s = bound
+        elif candidate.order >= self.candidate.order:
+            return
+        self.candidate, self.most_s = candidate, candidate.seconds
 
-        least: Recompute = "full" if "full" in self.recomputes else work.recompute
-        sizes = micro_batches(samples)
-        single = sizes[-1] if need(sizes[-1]) <= memory else 0
-        smallest = need(1, least)
-        if smallest > memory and not single:
-            return Limit(0, Miss(smallest, layout, work.batch, least, offload))
-        fits = bisect_right(sizes[:-1], memory, key=need)
-        return Limit(sizes[fits - 1] if fits else 0, None, single)
 
-    @cache  # noqa: B019 - a cluster lives as long as one search
-    def _place(self, layout: Layout) -> tuple[int, int]:
-        """Return a number for what the memory of a layout depends on, and its replicas."""
-        machine = self.machine(layout)
-        places = self._shared.places
-        place = (self._accelerator, machine.devices, machine.devices_per_node, layout)
-        return places.setdefault(place, len(places)), self.replicas(layout)
-
-    def _host_holds(self, layout: Layout, work: Work, offload: Offload) -> bool:
-        """Return whether offloaded states fit the host; unknown memory counts as enough."""
-        host = self.instance.host_memory_gib
-        if offload == "none" or host is None:
-            return True
-        hosts = self._known.hosts
-        if (layout, offload) not in hosts:
-            c = self.configuration(layout, work.batch, work.micro_batch, work.recompute, offload)
-            hosts[layout, offload] = host_need(c) <= HOST_SHARE * host
-        return hosts[layout, offload]
-
-    def _candidate(self, layout: Layout, work: Work, offload: Offload) -> Candidate:
-        key = (layout, work.batch, work.micro_batch, work.recompute, offload)
-        candidate = self._known.candidates.get(key)
-        if candidate is None:
-            self._shared.considered += 1
-            c = self.configuration(layout, work.batch, work.micro_batch, work.recompute, offload)
-            seconds = self.task.steps(work.batch) * self._corrections.step_seconds(c)
-            seconds += besides(self.task, work.batch).seconds
-            candidate = self._known.candidates[key] = Candidate(seconds, layout, c)
-        return candidate
-
-    def _computing(self, micro: int, degrees: Degrees) -> tuple[float, ...]:
-        """Return lower bounds on the seconds of a micro-batch, by the kind of recomputation."""
-        tensor, pipeline, context, expert = degrees
-        layout = Layout(
-            family="replicated", rank=0,
-            tensor=tensor, pipeline=pipeline, context=context, expert=expert,
-        )  # fmt: skip
-        devices = layout.replica * expert  # experts are spread over replicas
-        machine = Machine(
-            accelerator=self._accelerator, devices=devices, devices_per_node=devices,
-            device_memory_gib=0.0, interconnect_gb_per_s=self.instance.interconnect_gb_per_s,
-        )  # fmt: skip
-        c = configuration(
-            self.task, layout, machine,
-            batch=micro * expert, micro=micro, recompute="none", offload="none",
-        )  # fmt: skip
-        return self._corrections.least_seconds(c, self.recomputes)
-
+Replicas = dict[tuple[LayoutFamily, int], ReplicaTime]
+"""Parts of a step's time by the layouts that have them in common."""
 
 _OFFLOADS: Final = ("none", "optimizer", "all")
 
@@ -314,19 +312,3 @@ def offloads(space: Space, *, is_sharded: bool, shards_weights: bool) -> Iterato
     for kind in sorted(space.offload, key=_OFFLOADS.index):
         if kind == "none" or (is_sharded and (kind == "optimizer" or shards_weights)):
             yield kind
-
-
-def _unknown(layouts: Sequence[Layout]) -> list[int | None]:
-    return [None] * len(layouts)
-
-
-@cache
-def micro_batches(samples: int) -> tuple[int, ...]:
-    """Return the micro-batches that divide a replica's samples: 2^n and 3 x 2^n, ascending.
-
-    >>> micro_batches(12)
-    (1, 2, 3, 4, 6, 12)
-    """
-    powers = (1 << n for n in range(samples.bit_length()))
-    sizes = (size for power in powers for size in (power, power // 2 * 3))
-    return tuple(size for size in sizes if size and samples % size == 0)

@@ -24,13 +24,13 @@ from orchestration.planning.search.layouts import by_kind
 from orchestration.planning.search.measured.corrections import corrections
 from orchestration.planning.search.measured.unknown import Measured
 from orchestration.planning.search.objective import CHEAPEST, Objective
+from orchestration.planning.search.places.place import Candidate
 from orchestration.planning.search.preference import choose, doubts, may_be_chosen, why_doubtful
 from orchestration.planning.search.sites import Pool, Site
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoices
 from orchestration.planning.search.suitability import unsuitable
 from orchestration.planning.search.task import Task
-from orchestration.planning.search.work import Candidate
 
 
 def find_plans(task: Task, space: Space | None = None, objective: Objective = CHEAPEST) -> Plans:
@@ -45,7 +45,7 @@ def find_plans(task: Task, space: Space | None = None, objective: Objective = CH
 
     def search(task: Task, space: Space, objective: Objective, *, whole: bool = False) -> Plans:
         nonlocal considered
-        pool = shared.setdefault(task, Pool())
+        pool = shared.setdefault(task, Pool(task))
         answer = _answer(task, space, objective, pool, whole=whole)
         considered += answer.considered
         return answer
@@ -55,7 +55,7 @@ def find_plans(task: Task, space: Space | None = None, objective: Objective = CH
     known = corrections(task)
     if isinstance(known, Measured) and not known.timed:
         every = replace(space, longest_run_s=inf)
-        answer = _answer(task, every, Objective(aim=objective.aim), Pool(), whole=True)
+        answer = _answer(task, every, Objective(aim=objective.aim), Pool(task), whole=True)
         return replace(answer, objective=objective, space=space, missing=(UNMEASURED,))
     answer = search(task, space, objective, whole=True)
     if answer.chosen is None:
@@ -103,7 +103,7 @@ class _Search:
     def run(self, *, whole: bool) -> Plans:
         """Search; unless it is `whole`, for the chosen plan alone."""
         self.whole = whole
-        before = self.shared.considered
+        before = self.shared.predictions.considered
         sites = sorted(self.sites(), key=lambda site: site.order)
         if not whole:
             fastest = self.objective.aim == "fastest"
@@ -131,7 +131,7 @@ class _Search:
             passed_over=passed_over,
             listed=min(listed, key=self.rank, default=None) if estimated else None,
             missing=(),
-            considered=self.shared.considered - before,
+            considered=self.shared.predictions.considered - before,
             space=self.space,
             region=self.space.priced_in,
             prices=self.space.known_prices(),
@@ -169,7 +169,7 @@ class _Search:
         if count > 1 and instance.network_gbps is None:
             self.reject(name, count, "unknown", "the speed of its network is unknown")
             return None
-        every = self.shared.layouts_of(self.task, instance, count)
+        every = self.shared.layouts_of(instance, count)
         usable = tuple(layout for layout in every if self.strategies.usable(layout, name, count))
         if not usable:
             remarks = self.strategies.remarks(every, name, count)
@@ -248,7 +248,7 @@ class _Search:
         name, count = chosen.instance_type, chosen.instance_count
         instance = self.space.catalog[name]
         plans = []
-        every = self.shared.layouts_of(self.task, instance, count)
+        every = self.shared.layouts_of(instance, count)
         for kind, same in by_kind(every).items():
             cluster = Cluster(self.task, self.space, instance, count, self.shared)
             usable = [layout for layout in same if self.strategies.usable(layout, name, count)]
@@ -256,7 +256,7 @@ class _Search:
                 remarks = self.strategies.remarks(same, name, count)
                 self.reject(name, count, "support", "; ".join(remarks), layout=kind)
                 continue
-            found = cluster.best(cluster.works(usable))
+            found = cluster.best(usable)
             if found is None:
                 self.reject_misfit(cluster, kind)
             elif found[1].layout != chosen.layout:

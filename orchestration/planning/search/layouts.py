@@ -21,6 +21,8 @@ from orchestration.strategies import (
     TorchDistributed,
 )
 
+Degrees = tuple[int, int, int, int]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
@@ -42,6 +44,19 @@ class Layout:
     def replica(self) -> int:
         """Number of devices that process one sample together."""
         return self.tensor * self.pipeline * self.context
+
+    @property
+    def degrees(self) -> Degrees:
+        """Degrees of tensor, pipeline, context and expert parallelism."""
+        return (self.tensor, self.pipeline, self.context, self.expert)
+
+    @property
+    def kin(self) -> tuple[LayoutFamily, int]:
+        """Engine and ZeRO stage: layouts of the same degrees that share them compute alike.
+
+        They may differ in the number of ranks that share states.
+        """
+        return self.family, self.zero
 
     def __str__(self) -> str:
         """Name the layout with its degrees above one."""

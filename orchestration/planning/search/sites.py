@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from orchestration.planning.search.candidates import Cluster
 from orchestration.planning.search.layouts import Layout
-from orchestration.planning.search.work import Candidate, Shared, Work
+from orchestration.planning.search.places.place import Candidate
+from orchestration.planning.search.task import Task
+from orchestration.planning.search.work import Shared
 
 
 class Site:
@@ -36,15 +37,10 @@ class Site:
         """The instance type."""
         return self.cluster.instance.name
 
-    @cached_property
-    def _works(self) -> list[Work]:
-        """Everything that may be tried, what may be fast first."""
-        return self.cluster.works(self.layouts)
-
     def best(self, longest_s: float = float("inf")) -> Candidate | None:
         """Return the fastest configuration that fits, if its computing can be done in time."""
         if self._found is None and longest_s > self._barren_s:
-            self._found = self.cluster.best(self._works, longest_s)
+            self._found = self.cluster.best(self.layouts, longest_s)
             self._barren_s = longest_s
         if self._found is None or self._found[0] > longest_s:
             return None
@@ -76,9 +72,11 @@ class Site:
         return time_s <= self.time_s and cost_usd <= self.cost_usd and doubts <= self.doubts
 
 
-@dataclass(slots=True)
 class Pool(Shared):
     """Predictions that the searches for a task share, and their sites."""
 
-    sites: dict[tuple[str, int], list[Site]] = field(default_factory=dict)
-    """Sites by instance type and count: one for each set of layouts so far."""
+    def __init__(self, task: Task) -> None:
+        """Begin without any."""
+        super().__init__(task)
+        self.sites: dict[tuple[str, int], list[Site]] = {}
+        """Sites by instance type and count: one for each set of layouts so far."""

@@ -2,123 +2,87 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from orchestration.planning.model.configuration import Configuration, Offload, Recompute
-from orchestration.planning.search.layouts import Layout, layouts
+from orchestration.planning.cost.step_time import MicroTime
+from orchestration.planning.model.configuration import Configuration, Recompute
+from orchestration.planning.search.layouts import Degrees, Layout, layouts
+from orchestration.planning.search.places.bounds import Bounds, Devices
+from orchestration.planning.search.places.place import Place
+from orchestration.planning.search.places.predictions import Predictions
 from orchestration.planning.search.strategy_choice import StrategyCache
 
 if TYPE_CHECKING:
     from orchestration.catalog import Instance
     from orchestration.planning.search.task import Task
 
-Degrees = tuple[int, int, int, int]
-"""Degrees of tensor, pipeline, context and expert parallelism."""
-Bounds = dict[tuple[object, ...], dict[int, tuple[float, ...]]]
-"""Least seconds of one micro-batch for each kind of recomputation, by its samples, and before by
-what else they depend on."""
 
-
-Way = tuple[float, int, Recompute]
-"""A lower bound in seconds, a micro-batch, and what is recomputed."""
-
-
-@dataclass(slots=True)
 class Known:
-    """Answers about one cluster, which every search for a task asks for again."""
+    """Predictions of one cluster, which every search for a task asks for again."""
 
-    hosts: dict[tuple[Layout, Offload], bool] = field(default_factory=dict)
-    """Hosts hold what is offloaded."""
-    limits: dict[tuple[Layout, int, Recompute, Offload], Limit] = field(default_factory=dict)
-    candidates: dict[tuple[Layout, int, int, Recompute, Offload], Candidate] = field(
-        default_factory=dict
-    )
+    def __init__(self) -> None:
+        """Begin without any."""
+        self.places: dict[Layout, Place] = {}
+        self.laid_out: dict[tuple[object, ...], Configuration] = {}
+        """Configurations of layouts that differ in the sharding of states alone."""
+        self.micros: dict[tuple[object, ...], MicroTime] = {}
+        """Times of a micro-batch by what it is and how it is laid out."""
 
 
-@dataclass(slots=True)
 class Shared:
     """Predictions that the searches for a task share."""
 
-    bounds: Bounds = field(default_factory=dict)
-    needs: dict[tuple[object, ...], float] = field(default_factory=dict)
-    """GiB that the fullest device needs, by everything that it depends on."""
-    places: dict[tuple[object, ...], int] = field(default_factory=dict)
-    """Numbers of layouts on machines, which stand for them in `needs`."""
-    ways: dict[tuple[object, ...], list[Way]] = field(default_factory=dict)
-    """Ways to compute a batch, that with the lowest bound first."""
-    choices: dict[object, StrategyCache] = field(default_factory=dict)
-    """Strategies that were chosen, by those allowed."""
-    layouts: dict[tuple[int, int, str], tuple[Layout, ...]] = field(default_factory=dict)
-    """Layouts by what they depend on: devices of an instance, instances, family."""
-    clusters: dict[tuple[str, int], Known] = field(default_factory=dict)
-    considered: int = 0
-    """Number of predictions, of memory or of time."""
+    def __init__(self, task: Task) -> None:
+        """Begin without any."""
+        self.task = task
+        self.predictions = Predictions(task)
+        self.spans: dict[int, tuple[int, float]] = {}
+        """Steps of the whole training, and seconds beside them, by batch."""
+        self.choices: dict[object, StrategyCache] = {}
+        """Strategies that were chosen, by those allowed."""
+        self.clusters: dict[tuple[str, int], Known] = {}
+        """Predictions by instance type and count."""
+        self._bounds: dict[Devices, Bounds] = {}
+        self._layouts: dict[tuple[int, int, str], tuple[Layout, ...]] = {}
 
-    def layouts_of(self, task: Task, instance: Instance, count: int) -> tuple[Layout, ...]:
-        """Return every layout of a task on this many instances, simple ones first."""
+    def bounds_of(self, devices: Devices) -> Bounds:
+        """Return the bounds on every cluster of the same devices."""
+        if devices not in self._bounds:
+            self._bounds[devices] = Bounds(self.task, devices, self.predictions)
+        return self._bounds[devices]
+
+    def layouts_of(self, instance: Instance, count: int) -> tuple[Layout, ...]:
+        """Return every layout of the task on this many instances, simple ones first."""
         key = (instance.devices, count, instance.family)
-        if key not in self.layouts:
-            self.layouts[key] = tuple(layouts(task, instance, count))
-        return self.layouts[key]
+        if key not in self._layouts:
+            self._layouts[key] = tuple(layouts(self.task, instance, count))
+        return self._layouts[key]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A configuration that fits, with the seconds of the whole training."""
+class Group:
+    """Layouts that split a batch and its computing alike on one cluster."""
 
-    seconds: float
-    layout: Layout
-    configuration: Configuration
-
-    @property
-    def order(self) -> tuple[float, int, int, int]:
-        """Sort key: faster, then simpler, then a smaller batch, then larger micro-batches."""
-        c = self.configuration
-        return (self.seconds, self.layout.rank, c.global_batch, -c.micro_batch)
-
-
-@dataclass(frozen=True, slots=True)
-class Miss:
-    """The configuration that is nearest to fitting."""
-
-    need_gib: float
-    layout: Layout
-    batch: int
-    recompute: Recompute
-    offload: Offload
-
-
-class Limit(NamedTuple):
-    """The largest micro-batch that fits; 0: none does, and `miss` says by how much."""
-
-    micro_batch: int
-    """The largest of which a step takes several."""
-    miss: Miss | None
-    single: int = 0
-    """The one that is a step of its own, if it fits."""
-
-    @property
-    def largest(self) -> int:
-        """The largest of both."""
-        return max(self.micro_batch, self.single)
-
-    def holds(self, micro_batch: int) -> bool:
-        """Return whether a micro-batch fits."""
-        return micro_batch <= self.micro_batch or micro_batch == self.single
+    def __init__(self, replicas: int, degrees: Degrees, layouts: tuple[Layout, ...]) -> None:
+        """Leave the places to whoever tries one."""
+        self.replicas = replicas
+        self.degrees = degrees
+        self.layouts = layouts
+        self.places: list[Place] = []
+        self.kins: list[Place] = []
 
 
 class Work(NamedTuple):
-    """Computing that several layouts share, however they shard states."""
+    """Computing that several layouts share, in the order in which it is tried."""
 
     bound: float
     """Seconds of the whole training without communication and optimizer."""
-    batch: int
+    order: int
+    """Order of what has the same bound."""
     micro_batch: int
     recompute: Recompute
-    layouts: tuple[Layout, ...]
-    """Layouts with the same degrees and number of replicas."""
-    limits: list[int | None]
-    """The largest micro-batch that fits each of them, whatever is offloaded; ``None``: unknown.
+    batch: int
+    group: Group
+    limits: list[float]
+    """The largest micro-batch that fits each layout, whatever is offloaded; infinite: unknown.
 
     Shared with the work of other micro-batches, of the same batch and recomputation."""

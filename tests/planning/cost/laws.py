@@ -263,6 +263,9 @@ LAWS: dict[str, Law] = {
         lambda c: replace(c, global_batch=2 * c.global_batch) if c.zero >= 3 else None,
         grows(lambda p: p.tokens_per_s),
     ),
+    "more micro-batches need no less memory": Law(
+        lambda c: replace(c, global_batch=2 * c.global_batch), grows(_need)
+    ),
     "a longer sequence takes no less time": Law(
         lambda c: replace(c, sequence=2 * c.sequence), grows(_seconds)
     ),

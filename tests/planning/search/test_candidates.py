@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,13 +11,20 @@ from hypothesis import strategies as st
 from orchestration.catalog import instances
 from orchestration.planning.cost.estimates import (
     computing_seconds,
+    device_seconds,
+    held,
+    joint_need,
     memory_need,
     memory_room,
+    micro_seconds,
+    passing,
+    replica_seconds,
     step_seconds,
 )
 from orchestration.planning.cost.prediction import predict
-from orchestration.planning.search.candidates import Cluster, micro_batches
+from orchestration.planning.search.candidates import Cluster
 from orchestration.planning.search.layouts import Layout, layouts
+from orchestration.planning.search.places.memory import micro_batches
 from orchestration.planning.search.space import Space
 from tests.planning.search.questions import task
 
@@ -63,6 +72,22 @@ def test_no_step_is_faster_than_its_computing(cluster: Cluster, layout: Layout) 
         assert cluster.task.steps(work.batch) * step_seconds(c) >= work.bound * (1 - 1e-9)
         [computing] = computing_seconds(c, [c.recompute])
         assert step_seconds(c) >= computing * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "layout"),
+    CONFIGURATIONS,
+    ids=lambda value: str(value) if isinstance(value, Layout) else value.instance.name,
+)
+def test_parts_that_layouts_share_make_up_the_estimates(cluster: Cluster, layout: Layout) -> None:
+    place = cluster.place(layout)
+    for work, offload in product(cluster.works([layout]), place.offloads):
+        c = place.working(work.batch, work.micro_batch, work.recompute, offload)
+        least = place.least_step_s(replica_seconds(c, micro_seconds(c, device_seconds(c))))
+        assert least == step_seconds(c) or (offload != "none" and least < step_seconds(c))
+        assert joint_need(c, held(c), passing(c)) == memory_need(c)
+        alone = place.working(place.configuration.data, 1, "full", offload)
+        assert memory_need(alone) <= memory_need(c)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orchestration.catalog import Instance
+from orchestration.catalog import Instance, instances
+from orchestration.planning.calibration.published_models import published
 from orchestration.planning.cost.estimates import (
     HOST_SHARE,
     host_need,
@@ -23,7 +24,7 @@ from orchestration.planning.cost.prediction import predict
 from orchestration.planning.model.configuration import Configuration, Offload
 from orchestration.planning.model.shapes import ModelShape
 from orchestration.planning.model.typical_shapes import transformer
-from orchestration.planning.search.candidates import Cluster, micro_batches
+from orchestration.planning.search.candidates import Cluster
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.layouts import Layout, layouts
 from orchestration.planning.search.objective import (
@@ -33,6 +34,7 @@ from orchestration.planning.search.objective import (
     by_deadline,
     within_budget,
 )
+from orchestration.planning.search.places.memory import micro_batches
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoices
 from orchestration.planning.search.suitability import unsuitable
@@ -194,6 +196,16 @@ def test_the_whole_catalog_takes_few_predictions(model: ModelShape, objective: O
 
 
 @pytest.mark.parametrize(
+    ("model", "most"),
+    [(LLAMA_70B, 40_000), (published("DeepSeekV3"), 30_000)],
+    ids=["70b", "deepseek"],
+)
+def test_a_range_of_batches_takes_few_predictions(model: ModelShape, most: int) -> None:
+    batch = Batch(least=64, most=2048)
+    assert find_plans(task(model, batch, samples=500_000), Space()).considered < most
+
+
+@pytest.mark.parametrize(
     "objective",
     [
         by_deadline(600),
@@ -209,6 +221,21 @@ def test_a_request_that_nothing_satisfies_takes_few_predictions(objective: Objec
     assert answer.chosen is None
     assert answer.missing
     assert answer.considered < 50_000
+
+
+@pytest.mark.parametrize("count", [8, 32])
+def test_a_limit_on_time_changes_no_best_configuration(count: int) -> None:
+    wanted = task(LLAMA_70B, Batch(least=256, most=1024))
+    instance = instances()["ml.p5.48xlarge"]
+    every = list(layouts(wanted, instance, count))
+    found = Cluster(wanted, Space(), instance, count).best(every)
+    assert found is not None
+    least_s, candidate = found
+    for share in (0.0, 0.1, 0.5, 0.9):
+        limit = least_s + share * (candidate.seconds - least_s)
+        limited = Cluster(wanted, Space(), instance, count).best(every, limit)
+        assert limited is not None
+        assert limited[1].order == candidate.order
 
 
 @pytest.mark.parametrize("objective", [CHEAPEST, FASTEST], ids=str)

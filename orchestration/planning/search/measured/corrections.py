@@ -98,11 +98,14 @@ class Corrections:
 
         There is one for each kind of recomputation.
         """
-        computing = computing_seconds(c, kinds)
+        factor = self.least_factor(c)
+        return tuple(seconds * factor for seconds in computing_seconds(c, kinds))
+
+    def least_factor(self, c: Configuration) -> float:
+        """Return the least by which measurements change the time of a layout, whatever its work."""
         if not self.known:
-            return computing
-        factor = exp(self._time.least() * 2 * most_uncertain(c) / DEVIATIONS)
-        return tuple(seconds * factor for seconds in computing)
+            return 1.0
+        return exp(self._time.least() * 2 * most_uncertain(c) / DEVIATIONS)
 
     def memory_need(self, c: Configuration) -> float:
         """Return the GiB that the fullest device needs at the high end of the prediction.

@@ -1,0 +1,1 @@
+"""Places: one layout on one cluster, the memory that it needs, and bounds on its time."""

@@ -1,0 +1,74 @@
+"""Predictions that the searches for one task share, counted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orchestration.planning.cost.estimates import device_seconds, joint_need, micro_seconds
+from orchestration.planning.cost.memory import Held, Passing
+from orchestration.planning.cost.step_time import DeviceTime, MicroTime
+from orchestration.planning.model.configuration import Configuration, Machine, Offload, Recompute
+from orchestration.planning.search.layouts import Layout
+from orchestration.planning.search.measured.corrections import Corrections, corrections
+from orchestration.planning.search.measured.unknown import Measured
+
+if TYPE_CHECKING:
+    from orchestration.planning.search.task import Task
+
+Needs = dict[tuple[int, int, Recompute, Offload], float]
+"""GiB that the fullest device needs, by micro-batch, their number, and what saves memory."""
+Passings = dict[tuple[int, int, Recompute], Passing]
+"""Activations, by micro-batch, their number, and what is recomputed."""
+
+
+class Predictions:
+    """Predictions of a task's configurations, as its measurements correct them."""
+
+    def __init__(self, task: Task) -> None:
+        """Count from 0."""
+        self.corrections = corrections(task)
+        self.by_formula = isinstance(self.corrections, Corrections) and not self.corrections.known
+        """True if formulas alone tell."""
+        self.considered = 0
+        """Number of predictions, of memory or of time."""
+        self._needs: dict[tuple[str, int, int, Layout], Needs] = {}
+        self._computing: dict[tuple[object, ...], DeviceTime] = {}
+        self._passings: dict[tuple[object, ...], Passings] = {}
+
+    def needs_of(self, layout: Layout, machine: Machine) -> Needs:
+        """Return the known needs of a layout, which links between devices do not change."""
+        key = (machine.accelerator, machine.devices, machine.devices_per_node, layout)
+        return self._needs.setdefault(key, {})
+
+    def passings_of(self, layout: Layout, accelerator: str) -> Passings:
+        """Return the known activations of a layout, which no sharding of states changes."""
+        return self._passings.setdefault((accelerator, layout.kin, layout.degrees), {})
+
+    def memory_need(self, c: Configuration) -> float:
+        """Return the GiB that the fullest device needs."""
+        self.considered += 1
+        return self.corrections.memory_need(c)
+
+    def joint_need(self, c: Configuration, held: Held, passing: Passing) -> float:
+        """Return the same where formulas alone tell, from its parts."""
+        self.considered += 1
+        return joint_need(c, held, passing)
+
+    def step_seconds(self, c: Configuration) -> float:
+        """Return the seconds of a step."""
+        self.considered += 1
+        return self.corrections.step_seconds(c)
+
+    def micro_seconds(self, c: Configuration, layout: Layout) -> MicroTime:
+        """Return the time of a micro-batch that layouts have in common."""
+        self.considered += 1
+        key = (c.machine.accelerator, layout.kin, layout.degrees, c.micro_batch)
+        computing = self._computing.get(key)
+        if computing is None:
+            computing = self._computing[key] = device_seconds(c)
+        return micro_seconds(c, computing)
+
+    def least_factor(self, c: Configuration) -> float:
+        """Return the least by which measurements change the time of a layout, whatever its work."""
+        known = self.corrections
+        return 0.0 if isinstance(known, Measured) else known.least_factor(c)
