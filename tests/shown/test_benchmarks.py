@@ -21,7 +21,7 @@ LEAST = {
     "import_time.py": [],
     "overhead.py": [],
     "parsing.py": [],
-    "planning.py": [],
+    "planning.py": ["--runs", "1"],
     "processes.py": ["--runs", "1"],
     "render.py": [],
     "runs.py": ["--example", "digits", "--on", "direct"],
