@@ -29,7 +29,7 @@ Section = Literal["airflow", "step_functions"]
 
 def lock_path(path: Path) -> Path:
     """Return the path of a pipeline file's lock file."""
-    # As orchestration.pipeline.files says it, whose import a DAG file does without.
+    # As orchestration.pipeline.pinning says it, whose import a DAG file does without.
     return path.with_suffix(".lock.json")
 
 

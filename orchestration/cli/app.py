@@ -176,7 +176,8 @@ def lock(pipeline: Pipeline, check: Check = False, as_json: Json = False) -> Non
     """Write its lock file.
 
     It holds the digests of the folders of code, so that the pipeline can be loaded without them,
-    and what it is rendered to, so that DAG files and `render` need not do that again.
+    and, of a YAML file, what it is rendered to, so that DAG files and `render` need not do that
+    again. A Python file (`digits.py`) stands for all pipelines that it builds.
 
     Example: `orchestrate lock digits.yaml`
     """

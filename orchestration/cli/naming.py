@@ -55,8 +55,14 @@ class Named:
 
     def load_with_code_as_it_is(self) -> Pipeline:
         """Load the pipeline with what its folders hold now, whatever its lock file says of them."""
-        if self.path is None or not self.stale():
+        if not self.stale():
             return self.load()
+        if self.path is None:
+            from orchestration.pipeline.pinning.in_python import with_code_as_it_is
+
+            loaded = self.load()
+            built = loaded.built()
+            return loaded if built is None else with_code_as_it_is(loaded, built)
         from orchestration.pipeline import Pipeline
         from orchestration.pipeline.files import lock
 
@@ -65,12 +71,13 @@ class Named:
 
     def stale(self) -> list[str]:
         """List the folders of code that changed since the lock file was written."""
-        if self.path is None:
-            return []
         from orchestration.pipeline.files import stale
 
         try:
-            return stale(self.path)
+            if self.path is not None:
+                return stale(self.path)
+            built = self.load().built()
+            return [] if built is None else built.stale()
         except PipelineError:
             # Without the folders there is nothing to compare; lock files exist for this case.
             return []

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from orchestration.errors import PipelineError, Problem, near
+from orchestration.errors import PipelineError, Problem
 from orchestration.pipeline import plans
 from orchestration.pipeline.afterwards.sections import all_stages
 from orchestration.pipeline.nesting.inlining import Whole, whole
 from orchestration.pipeline.nesting.paths import without_machine
+from orchestration.pipeline.pinning import lock_file
+from orchestration.pipeline.pinning.code import digests_of, fill, of_data
+from orchestration.pipeline.pinning.lock_file import Locked, changed, document, lock_path
 from orchestration.pipeline.unusable import of_path, unusable
 from orchestration.pipeline.yaml import data_of
-from orchestration.stages.packing import contents, digest
+from orchestration.stages.packing import digest
 
 if TYPE_CHECKING:
     from orchestration.planning.model.measurements import Measurement
@@ -45,14 +47,14 @@ def read(path: Path, content: Mapping[str, Any] | None = None) -> Read:
     if wrong := unusable(data):
         raise PipelineError(defaults.placed(wrong))
     carried = without_machine(file.given, path.parent)
-    unsaid = {code.key for code in _codes(data) if "sha256" not in code.source}
+    unsaid = {code.key for code in of_data(data) if "sha256" not in code.source}
     _place_stand_ins(data, path.parent)
-    locked = _lock(path) if content is None else _locked(content)
+    locked = _lock(path) if content is None else lock_file.parsed(content)
     pins = plans.of_moved(locked.plans, data, carried)
     found = plans.settle(data, path.parent, locked.plans)
     found += [problem for trial in _trials(data) for problem in trial.read(path.parent)]
-    found += _fill(data, path.parent, locked.sources)
-    known = {c.key: str(c.source.get("sha256")) for c in _codes(data) if c.key in unsaid}
+    found += fill(of_data(data), path.parent, locked.sources)
+    known = {c.key: str(c.source.get("sha256")) for c in of_data(data) if c.key in unsaid}
     return Read(file, [*defaults.problems, *found], (carried, document(known, pins)))
 
 
@@ -62,20 +64,9 @@ def with_code(data: dict[str, Any], directory: Path) -> dict[str, Any]:
     Raises :class:`PipelineError` with what is wrong with that code.
     """
     _place_stand_ins(data, directory)
-    if problems := _fill(data, directory, {}):
+    if problems := fill(of_data(data), directory, {}):
         raise PipelineError(problems)
     return data
-
-
-def _fill(data: Mapping[str, Any], directory: Path, digests: Mapping[str, str]) -> list[Problem]:
-    problems = []
-    for code in _codes(data):
-        wrong = list(_filled(code, directory, digests))
-        if wrong:
-            # So that nothing else is said of it: there is a digest, whatever it is worth.
-            code.source.setdefault("sha256", "0" * 64)
-        problems += wrong
-    return problems
 
 
 def _place_stand_ins(data: Mapping[str, Any], directory: Path) -> None:
@@ -87,30 +78,6 @@ def _place_stand_ins(data: Mapping[str, Any], directory: Path) -> None:
             local = holder.get("local") if isinstance(holder, dict) else None
             if isinstance(local, dict) and isinstance(local.get("directory"), str):
                 local["directory"] = str((directory / local["directory"]).resolve())
-
-
-def _filled(code: _Code, directory: Path, digests: Mapping[str, str]) -> Iterator[Problem]:
-    """Fill in the digest of code; yields what is wrong with its folder or archive."""
-    source, given = code.source, code.source[code.place]
-    if message := of_path(given):
-        yield code.problem(code.place, message)
-        return
-    place = (directory / given).resolve()
-    source[code.place] = str(place)
-    if code.place == "directory" and place.is_file():
-        yield code.problem("directory", f"{given} is a file; give the folder that holds it")
-        return
-    if place.exists():
-        try:
-            yield from _entry(code, given, contents(place, **_packing(source)))
-        except PipelineError as error:
-            yield from code.problems(code.place, error)
-            return
-    if "sha256" not in source:
-        if code.key in digests:
-            source["sha256"] = digests[code.key]
-        elif place.exists():
-            source["sha256"] = digest(place, **_packing(source))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,89 +119,13 @@ def _trials(data: Mapping[str, Any]) -> Iterator[_Trial]:
             yield _Trial(str(name), trial)
 
 
-_PLACES: Final[tuple[Literal["directory", "archive"], ...]] = ("directory", "archive")
-
-
-@dataclass(frozen=True, slots=True)
-class _Code:
-    """A field of a stage that names code on this machine."""
-
-    stage: str
-    field: str
-    source: dict[str, Any]
-    place: Literal["directory", "archive"]
-    """The key of ``source`` that holds the path."""
-
-    @property
-    def key(self) -> str:
-        """Its name in the lock file."""
-        return f"{self.stage}.{self.field}"
-
-    def problem(self, inside: str, message: str) -> Problem:
-        return Problem(inside, message, stage=self.stage).within(self.field)
-
-    def problems(self, inside: str, error: PipelineError) -> Iterator[Problem]:
-        for problem in error.problems:
-            yield self.problem(inside, problem.message)
-
-
-def _entry(code: _Code, directory: str, names: list[str]) -> Iterator[Problem]:
-    entry_point = code.source["entry_point"]
-    if isinstance(entry_point, str) and entry_point not in names:
-        hint = near(entry_point, names)
-        yield code.problem("entry_point", f"{directory} holds no {entry_point!r}{hint}")
-
-
-def _packing(source: Mapping[str, Any]) -> Any:
-    """Return how a folder is packed, as far as it is well written."""
-    include = source.get("include", ())
-    named = include if isinstance(include, list | tuple) else ()
-    return {
-        "runtime": source.get("runtime") is True,
-        "include": [name for name in named if isinstance(name, str)],
-    }
-
-
-def lock_path(path: Path) -> Path:
-    """Return the lock file of a pipeline file: ``digits.lock.json`` beside ``digits.yaml``."""
-    return path.with_suffix(".lock.json")
-
-
-def yaml_path(lock_file: Path) -> Path:
-    """Return the path of the pipeline file to which a lock file belongs."""
-    return lock_file.with_name(lock_file.name.removesuffix(".lock.json") + ".yaml")
-
-
 def lock(path: Path) -> dict[str, Any]:
     """Build the lock file's content from the folders as they are now, and keep its plans."""
-    digests: dict[str, str] = {}
-    problems: list[Problem] = []
     read = whole(path)
-    for code in _codes(read.data):
-        source, field = code.source, code.place
-        if "sha256" in source:
-            continue
-        if message := of_path(source[field]):
-            problems.append(code.problem(field, message))
-            continue
-        place = path.parent / source[field]
-        if not place.exists():
-            what = "folder" if field == "directory" else "file"
-            problems.append(code.problem(field, f"there is no {what} {source[field]}"))
-            continue
-        try:
-            digests[code.key] = digest(place, **_packing(source))
-        except PipelineError as error:
-            problems += code.problems(field, error)
+    digests, problems = digests_of(of_data(read.data), path.parent)
     if problems:
         raise PipelineError(read.defaults.placed(problems))
     return document(digests, _lock(path).plans)
-
-
-def document(digests: Mapping[str, str], pins: Mapping[str, plans.Pinned]) -> dict[str, Any]:
-    """The content of a lock file."""
-    content: dict[str, Any] = {"sources": dict(sorted(digests.items()))}
-    return content | ({"plans": dict(sorted(pins.items()))} if pins else {})
 
 
 def planned(
@@ -253,44 +144,11 @@ def stale(path: Path) -> list[str]:
     """The folders of code that changed since the lock file was written, by stage and field."""
     if not lock_path(path).exists():
         return []
-    now, then = lock(path)["sources"], _lock(path).sources
-    return sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key))
+    return changed(lock(path)["sources"], _lock(path).sources)
 
 
-@dataclass(frozen=True, slots=True)
-class _Locked:
-    sources: Mapping[str, str]
-    """Digests of code, by stage and field."""
-    plans: Mapping[str, plans.Pinned]
-    """The planner's picks, by stage."""
-
-
-def _lock(path: Path) -> _Locked:
-    lock_file = lock_path(path)
-    if not lock_file.exists():
-        return _Locked({}, {})
-    try:
-        return _locked(json.loads(lock_file.read_text(encoding="utf-8")))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        message = (
-            "is not a lock file; remove it, and write it again: "
-            f"`orchestrate lock {path.name}`, or "
-            f"`orchestrate plan {path.name} --update` where it held a plan"
-        )
-        raise PipelineError([Problem(lock_file.name, message)]) from error
-
-
-def pinned(path: Path) -> Mapping[str, plans.Pinned]:
-    """Return the plans that the lock file of a pipeline file pins, by stage; none without one."""
-    return _lock(path).plans
-
-
-def _locked(content: Mapping[str, Any]) -> _Locked:
-    digests, pins = content["sources"], content.get("plans", {})
-    readable = isinstance(digests, dict) and isinstance(pins, dict)
-    if not readable or not all(map(plans.is_pinned, pins.values())):
-        raise ValueError("not what a lock file holds")
-    return _Locked(digests, pins)
+def _lock(path: Path) -> Locked:
+    return lock_file.read(lock_path(path), path)
 
 
 def other_files(path: Path, content: Mapping[str, Any]) -> dict[str, str]:
@@ -310,7 +168,7 @@ def other_files(path: Path, content: Mapping[str, Any]) -> dict[str, str]:
     return {
         **nested,
         **cases,
-        **plans.model_files(document.data, path.parent, _locked(content).plans),
+        **plans.model_files(document.data, path.parent, lock_file.parsed(content).plans),
     }
 
 
@@ -320,32 +178,9 @@ def folders(path: Path) -> dict[str, dict[str, Any]]:
     By stage and field; without a digest where it is not at hand.
     """
     found = {}
-    for code in _codes(whole(path).data):
-        name, packed = code.source[code.place], _packing(code.source)
+    for code in of_data(whole(path).data):
+        name, packed = code.source[code.place], code.packing
         place = path.parent / name
         sha256 = digest(place, **packed) if place.exists() else None
         found[code.key] = {"path": name, **packed, "sha256": sha256}
     return found
-
-
-def _codes(data: Mapping[str, Any]) -> Iterator[_Code]:
-    """The fields of stages that name code on this machine."""
-    for name, stage in all_stages(data):
-        if isinstance(stage, dict):
-            for field, value in _sources(stage):
-                for place in _PLACES:
-                    if isinstance(value.get(place), str):
-                        yield _Code(str(name), field, value, place)
-
-
-def _sources(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The fields that hold code, also of the objects in lists, and of a transform."""
-    for field, value in data.items():
-        if isinstance(value, dict) and "entry_point" in value:
-            yield str(field), value
-        listed = enumerate(value if isinstance(value, list) else ())
-        parts = [(f"{field}[{number}]", item) for number, item in listed]
-        for path, part in [*parts, *([(field, value)] if field == "transform" else [])]:
-            if isinstance(part, dict):
-                for inside, source in _sources(part):
-                    yield f"{path}.{inside}", source

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +17,7 @@ from orchestration.pipeline.defaults.merging import Merged, merged
 from orchestration.pipeline.description import Description
 from orchestration.pipeline.draft import Draft
 from orchestration.pipeline.lowering import lower, of_requests
-from orchestration.pipeline.pinning.in_python import settled
+from orchestration.pipeline.pinning.in_python import Built, settled
 from orchestration.pipeline.problems import problems
 from orchestration.pipeline.schedules.firing import differences
 from orchestration.pipeline.triggers import checking as triggers
@@ -35,12 +36,16 @@ class Pipeline(Description):
 
     # A slot, and no private attribute of Pydantic's: copies with other fields must not take it
     # along, and it has no part in equality and pickling.
-    __slots__ = ("_workflow",)
+    __slots__ = ("_built", "_workflow")
     if TYPE_CHECKING:
+        _built: Built
         _workflow: Workflow
 
     def __init__(self, /, **data: Any) -> None:
-        self._describe(settled(data), Kinds())
+        data, built, found = settled(data)
+        with _beside(placed(found, data)):
+            self._describe(data, Kinds())
+        object.__setattr__(self, "_built", built)
 
     def _describe(self, data: dict[str, Any], kinds: Kinds) -> None:
         """Fill in the fields, or raise everything that is wrong."""
@@ -94,12 +99,10 @@ class Pipeline(Description):
     ) -> Self:
         """Return the pipeline of data in which ``defaults`` are, if nothing was found wrong."""
         try:
-            pipeline = cls._of(data, kinds)
+            with _beside(found):
+                return cls._of(data, kinds)
         except PipelineError as error:
-            raise PipelineError(defaults.placed([*found, *error.problems])) from error
-        if found:
-            raise PipelineError(defaults.placed(found))
-        return pipeline
+            raise PipelineError(defaults.placed(error.problems)) from error
 
     @classmethod
     def _of(cls, data: Mapping[str, Any], kinds: Kinds) -> Self:
@@ -133,6 +136,10 @@ class Pipeline(Description):
             # No model is assigned to, so what it is lowered to stays right.
             object.__setattr__(self, "_workflow", self._lowered())
             return self._workflow
+
+    def built(self) -> Built | None:
+        """Return how Python built it, and what a lock file may pin of that; ``None`` for YAML."""
+        return getattr(self, "_built", None)
 
     def carried(self) -> Workflow:
         """Return the workflow as it is rendered for others, with the data of the pipeline's file.
@@ -216,6 +223,19 @@ class Pipeline(Description):
     def _by_default(self) -> list[Stage]:
         defaults = Draft.of(self).defaults()
         return [assuming(stage, defaults) for stage in self.every_stage]
+
+
+@contextmanager
+def _beside(found: Sequence[Problem]) -> Iterator[None]:
+    """Raise what was found, before all that is wrong besides."""
+    try:
+        yield
+    except PipelineError as error:
+        if not found:
+            raise
+        raise PipelineError([*found, *error.problems]) from error
+    if found:
+        raise PipelineError(found)
 
 
 def _named(data: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:

@@ -28,7 +28,7 @@ from orchestration.expressions.conditions import (
 )
 from orchestration.graph import ErrorPattern
 from orchestration.refs import STAGE_NAME, Expression, parse, written
-from orchestration.stages.relative import beside_caller, placed_beside_caller
+from orchestration.stages.relative import beside_caller
 
 ABSENT = (
     ErrorPattern("ResourceNotFound"),
@@ -155,7 +155,7 @@ class Source(Model):
     """Instead of a folder: a ``.tar.gz`` of it, sent as it is; for training only."""
     sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
     """Digest of the folder (with the runtime, if it is added) or archive. Computed when a YAML file
-    is loaded, or taken from its lock file."""
+    is loaded or ``Pipeline(…)`` called, or taken from its lock file."""
     uri: Text | None = None
     """Instead of a folder: where the code lies in S3, as a prefix that holds ``sourcedir.tar.gz``
     and ``files/``; or, for training only, as the archive itself: ``s3://bucket/code.tar.gz``."""
@@ -185,12 +185,13 @@ class Source(Model):
     else:
 
         def __init__(self, folder=None, /, **data):
-            """Describe code; a folder given by position is read now, relative to the caller's file.
+            """Describe code; a folder given by position is relative to the caller's file.
 
-            In a notebook or at a prompt it is relative to the current folder.
+            In a notebook or at a prompt it is relative to the current folder. ``Pipeline(…)`` reads
+            the folder, or the lock file that knows its digest.
             """
             if folder is not None:
-                data = {**data, **_read(beside_caller(folder), folder, data)}
+                data = {**data, "directory": _directory(folder, data)}
             super().__init__(**data)
 
     @classmethod
@@ -202,25 +203,29 @@ class Source(Model):
         runtime: bool = False,
         include: Collection[str] = (),
     ) -> Self:
-        """Describe the code in a folder as it is now, relative to the current one."""
+        """Describe the code in a folder as it is now, relative to the current one; unpinned."""
+        from orchestration.stages.packing import contents, digest
+
         folder = Path(directory).resolve()
         if not folder.is_dir():
             raise ValueError(f"there is no folder {directory}")
-        return cls(folder, entry_point=entry_point, runtime=runtime, include=include)
+        names = contents(folder, runtime=runtime, include=include)
+        if entry_point not in names:
+            raise ValueError(f"{directory} holds no {entry_point}{near(entry_point, names)}")
+        return cls(
+            directory=str(folder),
+            entry_point=entry_point,
+            runtime=runtime,
+            include=include,
+            sha256=digest(folder, runtime=runtime, include=include),
+        )
 
 
-def _read(folder: Path, given: object, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a folder says of the code in it; ``ValueError`` for what does not go with it."""
-    from orchestration.stages.packing import contents, digest
-
+def _directory(folder: str | Path, data: Mapping[str, Any]) -> str:
+    """Return the path of a folder of code; ``ValueError`` for what does not go with it."""
     if further := [name for name in ("directory", "archive", "uri", "sha256") if name in data]:
-        raise ValueError(f"has a folder, {given}, and {' and '.join(further)}; give one of them")
-    packed = {name: data[name] for name in ("runtime", "include") if name in data}
-    names = contents(folder, **packed)
-    entry_point = data.get("entry_point")
-    if isinstance(entry_point, str) and entry_point not in names:
-        raise ValueError(f"{given} holds no {entry_point}{near(entry_point, names)}")
-    return {"directory": str(folder), "sha256": digest(folder, **packed)}
+        raise ValueError(f"has a folder, {folder}, and {' and '.join(further)}; give one of them")
+    return str(beside_caller(folder))
 
 
 class StandIn(Model):
@@ -239,7 +244,7 @@ class StandIn(Model):
     @classmethod
     def _beside_its_file(cls, given: str | None) -> str | None:
         """Return the folder, of a call in Python relative to the file with that call."""
-        return None if given is None else str(placed_beside_caller(given).resolve())
+        return None if given is None else str(beside_caller(given))
 
 
 class ExtraRequest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,6 +18,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from orchestration import Source
 from orchestration.airflow import dag, versions
+from orchestration.cli.commands.reading.python_files import built_by
 from orchestration.errors import PipelineError
 from orchestration.graph import Graph, ParameterSpec, ScheduleSpec, Workflow
 from tests.airflow.workflows import file_system, training, workflow
@@ -253,3 +255,24 @@ def test_code_lies_beside_the_dag_file_wherever_the_processor_runs(
     digest = Source.at(dags / "src", "train.py").sha256
     assert digest is not None
     assert digest in json.dumps(DagSerialization.to_dict(bag.dags["churn"]))
+
+
+def test_a_locked_pipeline_of_python_is_the_same_where_its_code_is_not(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "train.py").write_text("print(1)\n")
+    path = tmp_path / "churn.py"
+    path.write_text(IN_PYTHON)
+    before = serialized(tmp_path)
+    [built] = built_by(path)
+    built.lock.write_text(json.dumps(built.content()))
+    assert serialized(tmp_path) == before
+    (tmp_path / "src" / "train.py").write_text("print(2)\n")
+    assert serialized(tmp_path) == before
+    shutil.rmtree(tmp_path / "src")
+    assert serialized(tmp_path) == before
+
+
+def serialized(dags: Path) -> str:
+    bag = DagBag(dags, safe_mode=False)
+    assert bag.import_errors == {}
+    return json.dumps(DagSerialization.to_dict(bag.dags["churn"]))

@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestration.cli.app import app
-from orchestration.pipeline.files import lock_path, stale
+from orchestration.pipeline.files import stale
+from orchestration.pipeline.pinning.lock_file import lock_path
 from tests.oracles import AslValidators
 
 ROOT = Path(__file__).parents[2]

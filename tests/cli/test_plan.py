@@ -11,7 +11,7 @@ import yaml
 from orchestration import Pipeline, TrainingJob
 from orchestration.cli.commands import planning
 from orchestration.errors import PipelineError
-from orchestration.pipeline.files import lock_path
+from orchestration.pipeline.pinning.lock_file import lock_path
 from orchestration.planning.model.measurements import model_digest
 
 REQUEST = """

@@ -77,6 +77,32 @@ def test_a_plan_is_written_beside_the_file_and_taken_until_the_request_changes(
         built(chat)
 
 
+def test_plans_and_code_are_pinned_in_one_file(
+    chat: Path, orchestrate: Command, tmp_path: Path
+) -> None:
+    code = tmp_path / "src" / "train.py"
+    code.parent.mkdir()
+    code.touch()
+    source = 'source=Source("src", entry_point="train.py"),\n    cluster='
+    text = CHAT.replace("Pipeline, Tr", "Pipeline, Source, Tr").replace("cluster=", source, 1)
+    chat.write_text(text)
+    lock = chat.with_name("chat.lock.json")
+    orchestrate("plan", chat, "--update")
+    first = json.loads(lock.read_text())
+    code.write_text("print(1)")
+    assert orchestrate("lock", chat, "--check").status == 1
+    assert orchestrate("plan", chat).err.count("is fresh") == 1
+    assert orchestrate("lock", chat).status == 0
+    second = json.loads(lock.read_text())
+    assert second["plans"] == first["plans"]
+    assert second["sources"].keys() == first["sources"].keys() == {"train.source"}
+    assert second["sources"] != first["sources"]
+    [train] = built(chat).stages
+    assert isinstance(train, TrainingJob)
+    assert train.source is not None
+    assert train.source.sha256 == second["sources"]["train.source"]
+
+
 def test_a_lock_file_of_a_yaml_pipeline_is_not_overwritten(
     chat: Path, orchestrate: Command
 ) -> None:

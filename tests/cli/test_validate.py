@@ -163,7 +163,7 @@ def test_a_pipeline_that_is_not_there_is_a_usage_error(
     assert message in said.err
 
 
-@pytest.mark.parametrize("command", ["lock", "graph", "run"])
+@pytest.mark.parametrize("command", ["graph", "run"])
 def test_a_python_file_is_answered_with_the_name_of_its_pipeline(
     orchestrate: Command, modules: Path, command: str
 ) -> None:

@@ -17,7 +17,8 @@ from orchestration.deploy import upload
 from orchestration.expressions import evaluate
 from orchestration.expressions.evaluate import Values
 from orchestration.graph import Call
-from orchestration.pipeline.files import lock, lock_path
+from orchestration.pipeline.files import lock
+from orchestration.pipeline.pinning.lock_file import lock_path
 from orchestration.stages.packing import archive
 
 IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/training:1"

@@ -13,6 +13,7 @@ import yaml
 from orchestration import CheckpointEvaluation, Pipeline, PipelineError, TrainingJob
 from orchestration.pipeline import files
 from orchestration.pipeline.defaults.merging import merged
+from orchestration.pipeline.pinning.lock_file import lock_path
 
 Data = dict[str, Any]
 IMAGE = "111122223333.dkr.ecr.us-east-1.amazonaws.com/pytorch:2"
@@ -206,7 +207,7 @@ def path(tmp_path: Path) -> Path:
 def test_shared_code_is_locked_for_each_stage(path: Path) -> None:
     locked = files.lock(path)["sources"]
     assert locked.keys() == {"train.source", "evaluate.source"}
-    files.lock_path(path).write_text(json.dumps({"sources": locked}), encoding="utf-8")
+    lock_path(path).write_text(json.dumps({"sources": locked}), encoding="utf-8")
     train, evaluate = Pipeline.load(path).stages
     assert isinstance(train, TrainingJob)
     assert isinstance(evaluate, CheckpointEvaluation)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from orchestration import Pipeline, PipelineError, TrainingJob
-from orchestration.pipeline.files import lock, lock_path, stale
+from orchestration.pipeline.files import lock, stale
+from orchestration.pipeline.pinning.lock_file import lock_path
 from orchestration.stages import vendoring
 from orchestration.stages.packing import archive, digest
 

@@ -12,7 +12,8 @@ import yaml
 from orchestration import Pipeline, PipelineError
 from orchestration.backends import airflow, stepfunctions
 from orchestration.importing import from_data
-from orchestration.pipeline.files import lock, lock_path, planned
+from orchestration.pipeline.files import lock, planned
+from orchestration.pipeline.pinning.lock_file import lock_path
 from orchestration.pipeline.plans import searches
 from orchestration.strategies import Strategy
 

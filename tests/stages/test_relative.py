@@ -11,21 +11,24 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from orchestration import Source, StandIn
+from orchestration import PipelineError, Source, StandIn
 from tests.patience import PATIENCE_S
 
 MODULE = """\
 from orchestration import Cluster, Pipeline, Source, TrainingJob
 
-def job(folder):
+def job(folder, script="train.py"):
     return TrainingJob(
         name="train",
         image="111122223333.dkr.ecr.us-east-1.amazonaws.com/training:1",
-        source=Source(folder, entry_point="train.py", runtime=True),
+        source=Source(folder, entry_point=script, runtime=True),
         cluster=Cluster(instance_type="ml.m5.xlarge"),
     )
 
-pipeline = Pipeline(name="p", workspace="s3://bucket/p", stages=[job("src")])
+def built(*given):
+    return Pipeline(name="p", workspace="s3://bucket/p", stages=[job(*given)])
+
+pipeline = built("src")
 """
 
 
@@ -74,20 +77,46 @@ def test_at_a_prompt_it_is_relative_to_the_current_folder(
     assert done.stdout.strip() == str(project / "src")
 
 
-def test_a_missing_folder_is_told_with_what_it_is_relative_to(project: Path) -> None:
-    with pytest.raises(ValueError, match="there is no folder scr, relative to") as error:
-        loaded(project / "churn.py").job("scr")
-    place = project / "scr"
-    assert str(error.value) == f"there is no folder scr, relative to churn.py: {place}"
-    names: dict[str, Any] = {}
-    exec(compile(MODULE.partition("pipeline =")[0], "<cell>", "exec"), names)
-    with pytest.raises(ValueError, match="the current folder, as the call is in no file"):
-        names["job"]("src")
+def test_a_missing_folder_is_told_with_its_whole_path(project: Path) -> None:
+    churn, cell = loaded(project / "churn.py"), dict[str, Any]()
+    exec(compile(MODULE.partition("pipeline =")[0], "<cell>", "exec"), cell)
+    for built, place in ((churn.built, project), (cell["built"], Path.cwd())):
+        with pytest.raises(PipelineError) as error:
+            built("scr")
+        [problem] = error.value.problems
+        assert problem.path == "stages.train.source.directory"
+        assert problem.message.startswith(f"there is no folder {place / 'scr'}, and no lock file")
 
 
-def test_a_missing_script_is_told_with_the_nearest(project: Path) -> None:
-    with pytest.raises(ValueError, match=r"holds no trian\.py; did you mean 'train\.py'\?"):
-        Source(project / "src", entry_point="trian.py")
+@pytest.mark.parametrize("source", ["Source(folder", "Source.at(Path(__file__).parent / folder"])
+def test_a_missing_script_is_told_with_the_nearest(project: Path, source: str) -> None:
+    text = "from pathlib import Path\n" + MODULE.replace("Source(folder", source)
+    (project / "churn.py").write_text(text.replace('script="train.py"', 'script="trian.py"'))
+    with pytest.raises(ValueError, match=r"src holds no '?trian\.py'?; did you mean 'train\.py'\?"):
+        loaded(project / "churn.py")
+
+
+def test_what_a_file_says_of_code_in_other_words_is_relative_to_it_too(project: Path) -> None:
+    text = MODULE.replace("Source(folder", "Source(directory=folder")
+    (project / "worded.py").write_text(text)
+    made = [loaded(project / name).pipeline for name in ("churn.py", "worded.py")]
+    assert made[0] == made[1]
+
+
+def test_a_name_that_no_file_can_have_is_told_as_any_mistake(project: Path) -> None:
+    (project / "churn.py").write_text(MODULE.replace('name="p"', 'name="p" * 300'))
+    with pytest.raises(PipelineError, match="name: "):
+        loaded(project / "churn.py")
+
+
+def test_mistakes_in_code_are_told_beside_others(project: Path) -> None:
+    text = MODULE.replace('"ml.m5.xlarge"', '"ml.m5.xlarg"').replace("train.py", "trian.py")
+    (project / "churn.py").write_text(text)
+    with pytest.raises(PipelineError) as error:
+        loaded(project / "churn.py")
+    places = [problem.path for problem in error.value.problems]
+    assert "stages.train.source.entry_point" in places
+    assert len(places) > 1
 
 
 def test_a_folder_goes_with_no_other_place(project: Path) -> None:

@@ -59,7 +59,7 @@ def check(
 
 def _pins(path: Path) -> Mapping[str, Any]:
     """Return the plans that a pipeline's lock file pins, by stage."""
-    from orchestration.pipeline.files import lock_path
+    from orchestration.pipeline.pinning.lock_file import lock_path
 
     lock = lock_path(path)
     pins = json.loads(lock.read_text(encoding="utf-8")).get("plans") if lock.exists() else None

@@ -148,7 +148,7 @@ def _report(report: Path, answers: Mapping[str, Plans], path: Path) -> None:
 
 
 def _pin(path: Path, pins: Mapping[str, Any] | None, *, update: bool) -> None:
-    from orchestration.pipeline.files import lock_path
+    from orchestration.pipeline.pinning.lock_file import lock_path
 
     if pins is None:
         raise typer.BadParameter(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
-import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from orchestration.cli.commands.planning import measured, show_answers
+from orchestration.cli.commands.reading.python_files import imported
 from orchestration.cli.output import FAILED, document, note
-from orchestration.errors import OrchestrationError, PipelineError, Problem, near
+from orchestration.errors import PipelineError, Problem, near
 
 if TYPE_CHECKING:
-    from orchestration.pipeline.pinning.in_python import PlannedPipeline
+    from orchestration.pipeline.pinning.in_python import Built
     from orchestration.planning.model.measurements import Measurement
     from orchestration.planning.search.answers.plans import Plans
     from orchestration.planning.search.asked.account import AccountLimits
@@ -54,7 +52,7 @@ def plan_file(
         _pin(path, each, update=update)
 
 
-def _key(pipeline: PlannedPipeline, stage: str) -> str:
+def _key(pipeline: Built, stage: str) -> str:
     """Name a stage among those of all pipelines of a file."""
     return f"{pipeline.data['name']}.{stage}"
 
@@ -73,50 +71,26 @@ def _only(stage: str, answers: Mapping[str, Plans]) -> Mapping[str, Plans]:
 
 def _planned(
     path: Path, measurements: Sequence[Measurement], limits: AccountLimits | None
-) -> list[PlannedPipeline]:
+) -> list[Built]:
     """Import a file, and return the pipelines that it builds with stages to plan."""
     from orchestration.pipeline import plans
-    from orchestration.pipeline.pinning.in_python import planning
+    from orchestration.pipeline.pinning.in_python import building
 
     def planner(data: Mapping[str, Any], folder: Path) -> Any:
         return plans.pins(data, folder, measurements, limits)
 
-    with planning(planner) as found:
+    with building(planner) as built:
         try:
-            _import(path)
+            imported(path)
         except PipelineError:
             # A stage without a plan is refused, which its answer explains better.
-            if not any(plan.chosen is None for each in found for plan in each.answers.values()):
+            if not any(plan.chosen is None for each in built for plan in each.answers.values()):
                 raise
+    found = [each for each in built if each.answers]
     if not found:
         message = "no pipeline has a stage with strategy=Auto(…), so there is nothing to plan"
         raise PipelineError([Problem(path.name, message)])
     return found
-
-
-def _import(path: Path) -> None:
-    """Run a file as Python imports one: it finds the modules beside it."""
-    file = path.resolve()
-    folder = str(file.parent)
-    sys.path.insert(0, folder)
-    try:
-        runpy.run_path(str(file))
-    except (OrchestrationError, OSError):
-        raise
-    except Exception as error:  # somebody's own code
-        message = f"{type(error).__name__}: {getattr(error, 'msg', error)}"
-        raise PipelineError([Problem(_place(error, file), message)]) from error
-    finally:
-        sys.path.remove(folder)
-
-
-def _place(error: Exception, file: Path) -> str:
-    """Return the file and the line of it in which an error arose."""
-    if isinstance(error, SyntaxError) and error.filename is not None:
-        return f"{Path(error.filename).name}, line {error.lineno}"
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
-    return f"{file.name}, line {lines[-1]}" if lines else file.name
 
 
 def _report(report: Path, answers: Mapping[str, Plans], path: Path) -> None:
@@ -129,16 +103,11 @@ def _report(report: Path, answers: Mapping[str, Plans], path: Path) -> None:
     note(f"wrote {report}")
 
 
-def _pin(path: Path, planned: PlannedPipeline, *, update: bool) -> None:
+def _pin(path: Path, planned: Built, *, update: bool) -> None:
     """Write the lock file of a pipeline, or say whether it holds these plans."""
     from orchestration.backends.layout import laid_out
-    from orchestration.pipeline import files
 
-    yaml = files.yaml_path(planned.lock)
-    if yaml.exists():
-        message = f"{planned.lock.name} is the lock file of {yaml.name}; rename either pipeline"
-        raise PipelineError([Problem(yaml.name, message)])
-    text = laid_out(files.document({}, planned.pins))
+    text = laid_out(planned.content(planned.pins))
     if planned.lock.exists() and planned.lock.read_text(encoding="utf-8") == text:
         note(f"{planned.lock} is fresh")
     elif update:

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from orchestration.backends import layout
 from orchestration.cli.commands.delivery import deliver, deliver_picture
+from orchestration.cli.commands.reading.python_files import built_by
 from orchestration.cli.naming import Named, named, stage_modules
-from orchestration.cli.output import note, require
+from orchestration.cli.output import FAILED, note, require
 from orchestration.errors import PipelineError, Problem, UnsupportedError
 
 if TYPE_CHECKING:
     from orchestration.graph import Workflow
     from orchestration.pipeline import Pipeline
+    from orchestration.pipeline.pinning.in_python import Built
 
 
 class Backend(StrEnum):
@@ -178,27 +181,62 @@ def _drawn(loaded: Pipeline, form: Format) -> str:
 
 
 def lock(pipeline: str, *, check: bool, as_json: bool = False) -> list[str]:
-    """Write a pipeline's lock file, or compare it; return what is warned of."""
-    from orchestration.pipeline import files
+    """Write a pipeline's lock file, or compare it; return what is warned of.
 
+    Of a Python file they are those of all pipelines that it builds.
+    """
+    from orchestration.pipeline import files
+    from orchestration.pipeline.pinning.lock_file import lock_path
+
+    built = _built(pipeline)
+    warnings: list[str] = []
+    if built is None:
+        path = Path(pipeline)
+        text, warnings = lock_text(path, files.lock(path))
+        texts = {lock_path(path): text}
+    else:
+        texts = {_from_here(each.lock): layout.laid_out(each.content()) for each in built}
+    if as_json and len(texts) > 1:
+        names = ", ".join(path.name for path in texts)
+        message = f"is about one lock file, and {pipeline} has {names}; name one MODULE:ATTRIBUTE"
+        raise typer.BadParameter(message, param_hint="--json")
+    again = f"orchestrate lock {pipeline}"
+    failed = False
+    for path, text in texts.items():
+        content = json.loads(text) if as_json else None
+        try:
+            deliver(text, path, check=check, again=again, content=content, warnings=warnings)
+        except typer.Exit:
+            failed = True
+    if failed:
+        raise typer.Exit(FAILED)
+    return warnings
+
+
+def _from_here(path: Path) -> Path:
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _built(pipeline: str) -> list[Built] | None:
+    """Return the pipelines of Python that are named; ``None`` for a YAML file."""
+    if Path(pipeline).suffix == ".py" and Path(pipeline).is_file():
+        return built_by(Path(pipeline))
     which = named(pipeline)
-    if which.path is None:
+    if which.path is not None:
+        return None
+    built = which.load().built()
+    if built is None or built.file is None:
         raise typer.BadParameter(
-            "only YAML files pin code; in Python, Source(…) knows the folder's digest, and "
-            "`orchestrate plan FILE.py --update` pins plans",
+            f"{pipeline} is not built by Pipeline(…) in a Python file; lock its YAML file",
             param_hint="PIPELINE",
         )
-    text, warnings = lock_text(which.path, files.lock(which.path))
-    path = files.lock_path(which.path)
-    again = f"orchestrate lock {pipeline}"
-    content = json.loads(text) if as_json else None
-    deliver(text, path, check=check, again=again, content=content, warnings=warnings)
-    return warnings
+    return [built]
 
 
 def lock_text(path: Path, content: Mapping[str, Any]) -> tuple[str, list[str]]:
     """Return the text of a lock file, with what it is rendered to; warns where that can't be."""
-    from orchestration.backends import layout, locking
+    from orchestration.backends import locking
 
     refused: PipelineError | UnsupportedError | None
     try:

@@ -1,1 +1,1 @@
-"""Plans pinned beside the Python file that builds a pipeline."""
+"""Digests of code and plans, pinned in a lock file beside the file that describes a pipeline."""

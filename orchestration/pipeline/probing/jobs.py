@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestration.errors import PipelineError, Problem, near
-from orchestration.pipeline.files import pinned, with_code
+from orchestration.pipeline.files import with_code
 from orchestration.pipeline.nesting.inlining import whole
+from orchestration.pipeline.pinning import lock_file
 from orchestration.pipeline.plans import automatic, requests, told, with_models
 
 if TYPE_CHECKING:
@@ -150,7 +151,8 @@ class Asked:
     @property
     def pin(self) -> Pinned | None:
         """The plan that the lock file pins for the stage."""
-        return pinned(self._path).get(self.name)
+        locked = lock_file.read(lock_file.lock_path(self._path), self._path)
+        return locked.plans.get(self.name)
 
     @property
     def task(self) -> Task:

@@ -98,7 +98,7 @@ def estimated(pipeline: Pipeline, asked: Asked, expected: Mapping[str, Expected]
 
 def _planned(which: Named) -> dict[str, Expected]:
     """Return the hours of jobs whose plans the lock file pins."""
-    from orchestration.pipeline.files import lock_path
+    from orchestration.pipeline.pinning.lock_file import lock_path
     from orchestration.pricing import Expected
 
     if which.path is None or not (lock := lock_path(which.path)).exists():

@@ -1,0 +1,152 @@
+"""Code on this machine that stages name, and its digests: pinned ones, or of what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from orchestration.errors import PipelineError, Problem, near
+from orchestration.pipeline.afterwards.sections import all_stages
+from orchestration.pipeline.unusable import of_path
+from orchestration.stages.packing import contents, digest
+
+PLACES: Final[tuple[Literal["directory", "archive"], ...]] = ("directory", "archive")
+"""The keys of code that hold a path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A field of a stage that names code on this machine."""
+
+    stage: str
+    field: str
+    source: dict[str, Any]
+    place: Literal["directory", "archive"]
+    """The key of ``source`` that holds the path."""
+
+    @property
+    def key(self) -> str:
+        """Its name in the lock file."""
+        return f"{self.stage}.{self.field}"
+
+    @property
+    def packing(self) -> Any:
+        """Options of packing it, as far as they are well written."""
+        include = self.source.get("include", ())
+        named = include if isinstance(include, list | tuple) else ()
+        return {
+            "runtime": self.source.get("runtime") is True,
+            "include": [name for name in named if isinstance(name, str)],
+        }
+
+    def problem(self, inside: str, message: str) -> Problem:
+        """Return a problem of one of its keys."""
+        return Problem(inside, message, stage=self.stage).within(self.field)
+
+    def problems(self, inside: str, error: PipelineError) -> Iterator[Problem]:
+        """Yield the problems of an error as those of one of its keys."""
+        for problem in error.problems:
+            yield self.problem(inside, problem.message)
+
+
+def of_data(data: Mapping[str, Any]) -> Iterator[Code]:
+    """Yield the code of a pipeline's data, as a YAML file holds it."""
+    for name, stage in all_stages(data):
+        if isinstance(stage, dict):
+            for field, value in _sources(stage):
+                yield from of_source(str(name), field, value)
+
+
+def of_source(stage: str, field: str, source: dict[str, Any]) -> Iterator[Code]:
+    """Yield the code that a field of a stage names; none of code that lies in S3 only."""
+    for place in PLACES:
+        if isinstance(source.get(place), str):
+            yield Code(stage, field, source, place)
+
+
+def _sources(data: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The fields that hold code, also of the objects in lists, and of a transform."""
+    for field, value in data.items():
+        if isinstance(value, dict) and "entry_point" in value:
+            yield str(field), value
+        listed = enumerate(value if isinstance(value, list) else ())
+        parts = [(f"{field}[{number}]", item) for number, item in listed]
+        for path, part in [*parts, *([(field, value)] if field == "transform" else [])]:
+            if isinstance(part, dict):
+                for inside, source in _sources(part):
+                    yield f"{path}.{inside}", source
+
+
+def fill(codes: Iterable[Code], directory: Path, digests: Mapping[str, str]) -> list[Problem]:
+    """Fill in the digests of code that lies relative to a directory; returns what is wrong with it.
+
+    A digest is one of ``digests`` where that has it, so that no folder is needed; else that of the
+    folder.
+    """
+    problems = []
+    for code in codes:
+        wrong = list(_filled(code, directory, digests))
+        if wrong:
+            # So that nothing else is said of it: there is a digest, whatever it is worth.
+            code.source.setdefault("sha256", "0" * 64)
+        problems += wrong
+    return problems
+
+
+def _filled(code: Code, directory: Path, digests: Mapping[str, str]) -> Iterator[Problem]:
+    """Fill in the digest of code; yields what is wrong with its folder or archive."""
+    source, given = code.source, code.source[code.place]
+    if message := of_path(given):
+        yield code.problem(code.place, message)
+        return
+    place = (directory / given).resolve()
+    source[code.place] = str(place)
+    if code.place == "directory" and place.is_file():
+        yield code.problem("directory", f"{given} is a file; give the folder that holds it")
+        return
+    if place.exists():
+        try:
+            yield from _entry(code, given, contents(place, **code.packing))
+        except PipelineError as error:
+            yield from code.problems(code.place, error)
+            return
+    if "sha256" not in source:
+        if code.key in digests:
+            source["sha256"] = digests[code.key]
+        elif place.exists():
+            source["sha256"] = digest(place, **code.packing)
+
+
+def _entry(code: Code, directory: str, names: list[str]) -> Iterator[Problem]:
+    entry_point = code.source["entry_point"]
+    if isinstance(entry_point, str) and entry_point not in names:
+        hint = near(entry_point, names)
+        yield code.problem("entry_point", f"{directory} holds no {entry_point!r}{hint}")
+
+
+def digests_of(codes: Iterable[Code], directory: Path) -> tuple[dict[str, str], list[Problem]]:
+    """Return the digests of code as it is now, and what is wrong with it.
+
+    Code that has its digest written down is left out.
+    """
+    digests: dict[str, str] = {}
+    problems: list[Problem] = []
+    for code in codes:
+        source, field = code.source, code.place
+        if "sha256" in source:
+            continue
+        if message := of_path(source[field]):
+            problems.append(code.problem(field, message))
+            continue
+        place = directory / source[field]
+        if not place.exists():
+            what = "folder" if field == "directory" else "file"
+            problems.append(code.problem(field, f"there is no {what} {source[field]}"))
+            continue
+        try:
+            digests[code.key] = digest(place, **code.packing)
+        except PipelineError as error:
+            problems += code.problems(field, error)
+    return digests, problems
