@@ -253,6 +253,22 @@ def test_a_dag_file_is_run_as_airflow_runs_it(orchestrate: Command, tmp_path: Pa
         assert problem in said.err
 
 
+def test_a_dag_needs_no_name_and_may_import_what_lies_beside_it(
+    orchestrate: Command, staging: Path
+) -> None:
+    staging.with_name("beside_the_dag.py").write_text(f"NAME = {staging.name!r}\n")
+    path = staging.with_name("dag_file.py")
+    path.write_text(
+        "from beside_the_dag import NAME\nfrom orchestration.airflow import dag\n\ndag(NAME)\n"
+    )
+    said = orchestrate("validate", path)
+    assert (said.status, said.out, said.err) == (0, f"{path}: valid\n", "")
+    path.write_text(path.read_text() + "\nmissing\n")
+    said = orchestrate("validate", path)
+    assert said.status == 1
+    assert "dag_file.py, line 6: NameError: name 'missing' is not defined" in said.err
+
+
 def test_a_scheduled_pipeline_whose_parameters_have_values_has_no_warning(
     orchestrate: Command, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import DAG, TaskGroup
@@ -31,6 +32,22 @@ class PipelineGroup(TaskGroup):
 def current_dag() -> DAG | None:
     """Return the DAG whose ``with`` block this is in."""
     return DagContext.get_current()
+
+
+@contextmanager
+def registering() -> Iterator[set[str]]:
+    """Collect the ids of DAGs that a file makes meanwhile, as Airflow does where it imports one.
+
+    A DAG needs no name in its file: the end of its ``with`` block registers it.
+    """
+    ids: set[str] = set()
+    DagContext.current_autoregister_module_name = __name__
+    try:
+        yield ids
+    finally:
+        ids |= {dag.dag_id for dag, _ in DagContext.autoregistered_dags}
+        DagContext.current_autoregister_module_name = None
+        DagContext.autoregistered_dags.clear()
 
 
 def group_for(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import runpy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from orchestration.cli.commands.reading.python_files import imported
 from orchestration.cli.commands.rendering import BACKENDS, Backend, rendered, warnings_of
 from orchestration.cli.naming import Named, named, of_file
 from orchestration.cli.output import FAILED, USAGE, document, note, problem_data, require, say
@@ -133,14 +133,16 @@ def _of_dag_file(text: str) -> Verdict:
             os.environ.setdefault("AIRFLOW_HOME", home)
             from airflow.sdk import DAG
 
-            values = runpy.run_path(text)
+            from orchestration.airflow import versions  # noqa: F401 (refuses what can't import more)
+            from orchestration.airflow.dags.groups import registering
+
+            with registering() as registered:
+                values = imported(Path(text))
     except OrchestrationError as error:
         return Verdict(text, tuple(_of(error)))
     except OSError as error:
         return Verdict(text, (Problem("", str(error)),), readable=False)
-    except Exception as error:  # somebody's own code
-        return Verdict(text, (Problem("", f"{type(error).__name__}: {error}"),))
-    if not any(isinstance(value, DAG) for value in values.values()):
+    if not registered and not any(isinstance(value, DAG) for value in values.values()):
         message = (
             "expected a DAG file, got one without a DAG; a pipeline in Python is validated as "
             + of_file(Path(text))

@@ -6,7 +6,7 @@ import runpy
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestration.errors import OrchestrationError, PipelineError, Problem
 
@@ -29,13 +29,13 @@ def built_by(path: Path) -> list[Built]:
     return built
 
 
-def imported(path: Path) -> None:
-    """Run a file as Python imports one: it finds the modules beside it."""
+def imported(path: Path) -> dict[str, Any]:
+    """Run a file as Python imports one, and return its names: it finds the modules beside it."""
     file = path.resolve()
     folder = str(file.parent)
     sys.path.insert(0, folder)
     try:
-        runpy.run_path(str(file))
+        return runpy.run_path(str(file))
     except (OrchestrationError, OSError):
         raise
     except Exception as error:  # somebody's own code
