@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestration import Pipeline, PipelineError, TrainingJob
+from orchestration import Auto, Pipeline, PipelineError, TrainingJob
 from tests.cli.conftest import Command
 
 CHAT = """\
@@ -75,6 +75,24 @@ def test_a_plan_is_written_beside_the_file_and_taken_until_the_request_changes(
     chat.write_text(CHAT.replace('"samples": 256', '"samples": 1024'))
     with pytest.raises(PipelineError, match="what it asks for has changed since"):
         built(chat)
+
+
+def test_python_searches_for_the_plans_that_the_command_shows(
+    tmp_path: Path, orchestrate: Command
+) -> None:
+    request: dict[str, Any] = {
+        "model": {"parameters": 1.1e9},
+        "sequence": 2048,
+        "batch": {"samples": 256},
+        "data": {"tokens": 2.0e8},
+        "instances": {"types": ["ml.g5.12xlarge", "ml.p4d.24xlarge"], "counts": [1]},
+    }
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps(request))
+    plans = Auto(**request).plans()
+    assert plans.data() == orchestrate("plan", file, "--json").document
+    assert plans.chosen is not None
+    assert plans.chosen.instance_type in plans._repr_html_()
 
 
 def test_plans_and_code_are_pinned_in_one_file(

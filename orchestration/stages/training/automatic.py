@@ -6,9 +6,12 @@ loaded, so that nothing changes by itself; ``orchestrate plan FILE --update`` pi
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from orchestration.planning.search.request import PlanRequest
+
+if TYPE_CHECKING:
+    from orchestration.planning.search.answers.plans import Plans
 
 Quantity: TypeAlias = Literal[
     "micro_batch", "accumulation", "global_batch", "recompute", "offload",
@@ -30,3 +33,12 @@ class Auto(PlanRequest):
     kind: Literal["auto"] = "auto"
     tell: dict[Quantity, str] = {}
     """Hyperparameters that tell the script of the plan: ``{micro_batch: batch_size}``."""
+
+    def plans(self) -> Plans:
+        """Search for plans of this request alone: nothing is known of a stage or its pipeline.
+
+        A notebook shows them; it is ``orchestrate plan FILE --update`` that pins one.
+        """
+        from orchestration.planning.search.find import find_plans
+
+        return find_plans(self.task(), self.space(), self.goal())
