@@ -287,6 +287,11 @@ def run_attempt() -> Expression[str]:
     return RunAttempt()
 
 
+def is_given(value: object) -> bool:
+    """Return whether a field holds anything: a reference counts, whatever its value will be."""
+    return isinstance(value, Expression) or bool(value)
+
+
 def parse(value: object) -> Expression[object]:
     """An expression from its written form; a ``ValueError`` says what is wrong."""
     if isinstance(value, Expression):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +20,7 @@ from orchestration.errors import PipelineError
 from orchestration.expressions import Parameter, walk
 from orchestration.graph import Call, Operation, all_steps, operations
 from orchestration.stages import Stage
-from orchestration.stages.kinds import OWN
+from orchestration.stages.kinds import OWN, Kinds
 
 TABLE: Final[dict[str, Any]] = yaml.safe_load(
     Path(__file__).with_name("option_table.yaml").read_text("utf-8")
@@ -132,6 +133,20 @@ def test_all_that_a_stage_creates_has_its_tags(stage: str, tmp_path: Path) -> No
     assert created
     for operation in created:
         assert Parameter("marked") in {*walk(operation.request["Tags"])}, operation.name
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_no_rule_takes_a_reference_for_its_value(stage: str) -> None:
+    whole, kinds = STAGES[stage]["stage"], Kinds()
+    kind = kinds.get(whole["kind"])
+    assert kind is not None
+    for field in {*kind.model_fields} - {"name", "kind"}:
+        given = {**whole, field: {"parameter": "given"}}
+        # Without each field in turn, or on no instances, another rule is the one that refuses.
+        lacking = [{k: v for k, v in given.items() if k != other} for other in whole]
+        for each in [given, *lacking, {**given, "serverless": {"memory_mib": 2048}}]:
+            with suppress(PipelineError):
+                Pipeline.parse({"name": "p", "workspace": "s3://b/w", "stages": {"one": each}})
 
 
 def _makes_tagged(operation: Operation) -> bool:

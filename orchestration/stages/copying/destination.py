@@ -13,6 +13,7 @@ from pydantic import Field
 from orchestration.errors import Problem
 from orchestration.expressions import All, Compare, Function, Result, Tree, apply
 from orchestration.graph import Choose, Graph
+from orchestration.refs import is_given
 from orchestration.stages.copying import objects
 from orchestration.stages.copying.batch import ManifestCopy
 from orchestration.stages.copying.comparing import Counts, by_service
@@ -129,7 +130,7 @@ class S3Destination(Model):
         """Yield what S3 Batch Operations would not take, and what is for it only."""
         if self.copy_by != "batch":
             for name in ("manifest", "manifest_versions", "batch_role"):
-                if getattr(self, name):
+                if is_given(getattr(self, name)):
                     yield Problem(name, "is for copy_by: batch; remove it, or copy so")
             return
         if self.manifest is None:

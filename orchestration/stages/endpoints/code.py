@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from orchestration.errors import Problem
+from orchestration.refs import is_given
 from orchestration.stages.endpoints import sharing
 from orchestration.stages.endpoints.cases import OK
 from orchestration.stages.endpoints.fields import DeploymentFields
@@ -57,7 +58,7 @@ def combined(stage: DeploymentFields) -> Iterator[Problem]:
     for problem in stage.serverless.problems():
         yield problem.within("serverless")
     for name, reason in _NOT_SERVERLESS.items():
-        if getattr(stage, name):
+        if is_given(getattr(stage, name)):
             yield Problem(name, f"a serverless endpoint {reason}; remove it")
     for field in stage.update.guards:
         reason = "a serverless endpoint changes over all at once, and nothing watches it"

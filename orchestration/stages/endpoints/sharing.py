@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from orchestration.errors import Problem
 from orchestration.expressions import Result
+from orchestration.refs import is_given
 from orchestration.stages.endpoints.fields import TYPES, DeploymentFields
 from orchestration.stages.endpoints.updates import EndpointUpdate
 from orchestration.stages.hosting.variants import OtherVariant
@@ -70,7 +71,7 @@ def _shadowed(stage: DeploymentFields) -> Iterator[Problem]:
     if not stage.shadow:
         return
     for name in _NOT_OF_A_SHADOW:
-        if getattr(stage, name):
+        if is_given(getattr(stage, name)):
             yield Problem(name, _NOT_OF_A_SHADOW[name])
     if len(stage.variants) > 1:
         yield Problem(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from orchestration.errors import Problem
-from orchestration.refs import Expression
+from orchestration.refs import Expression, is_given
 from orchestration.stages.endpoints.fields import DeploymentFields
 from orchestration.stages.endpoints.updates import EndpointUpdate
 
@@ -35,7 +35,7 @@ def problems(stage: DeploymentFields) -> Iterator[Problem]:
         message = "an endpoint of components is never updated; remove it"
         yield Problem("extra_request.UpdateEndpoint", message)
     for name, reason in _REFUSED.items():
-        if getattr(stage, name):
+        if is_given(getattr(stage, name)):
             yield Problem(name, reason)
     yield from component.problems(stage.instance_count)
     if stage.endpoint_name is None:

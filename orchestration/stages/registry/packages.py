@@ -11,6 +11,7 @@ from typing import Final
 from orchestration.errors import Problem
 from orchestration.expressions import Compare, Result, Tree, join
 from orchestration.graph import Permission, Require, Step
+from orchestration.refs import is_given
 from orchestration.stages.endpoints.fields import DeploymentFields
 from orchestration.stages.registry.versions import latest_approved, permissions, role_problems
 from orchestration.stages.values import Text
@@ -41,10 +42,10 @@ def problems(stage: DeploymentFields) -> Iterator[Problem]:
     if "model_data" in named:
         return
     for name in _OF_FILES:
-        if getattr(stage, name):
+        if is_given(getattr(stage, name)):
             yield Problem(name, "the registered version has its own; remove this")
     for name in ("preprocessing", "postprocessing"):
-        if getattr(stage, name):
+        if is_given(getattr(stage, name)):
             yield Problem(name, "give it to the model_registration: a version has its containers")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from orchestration.errors import Problem
-from orchestration.refs import Expression
+from orchestration.refs import Expression, is_given
 
 Request = Mapping[str, Any]
 
@@ -52,12 +52,6 @@ def _at(tree: object, path: str) -> Any:
     return tree
 
 
-def _is_given(request: Request, path: str) -> bool:
-    """Return whether a field has a reference or a value that is not empty."""
-    value = _at(request, path)
-    return isinstance(value, Expression) or bool(value)
-
-
 def _entries(value: object) -> list[Mapping[str, Any]]:
     """The entries of a list, as far as they are known before the run."""
     listed = value if isinstance(value, list | tuple) else ()
@@ -84,14 +78,14 @@ def _spot(request: Request) -> Iterator[tuple[str, str]]:
         ("ResourceConfig.TrainingPlanArn", "a training plan"),
         ("ResourceConfig.KeepAlivePeriodInSeconds", "a warm pool"),
     ):
-        if _is_given(request, path):
+        if is_given(_at(request, path)):
             yield path, f"{name} can't be had with spot capacity; leave out spot, or this"
 
 
 def _warm_pool(request: Request) -> Iterator[tuple[str, str]]:
     path = "ResourceConfig.KeepAlivePeriodInSeconds"
     seconds = _at(request, path)
-    if _is_given(request, path) and _is_given(request, "ResourceConfig.InstanceGroups"):
+    if is_given(_at(request, path)) and is_given(_at(request, "ResourceConfig.InstanceGroups")):
         yield path, "a heterogeneous cluster can't be kept as a warm pool; leave it out"
     if isinstance(seconds, int) and seconds > MOST_KEEP_ALIVE_S:
         yield path, f"{seconds} is more than the {MOST_KEEP_ALIVE_S} s that a warm pool lives"
@@ -110,7 +104,7 @@ def _network(request: Request) -> Iterator[tuple[str, str]]:
         for channel in _channels(request)
         if _at(channel, "DataSource.FileSystemDataSource") is not None
     ]
-    if mounted and not _is_given(request, "VpcConfig"):
+    if mounted and not is_given(_at(request, "VpcConfig")):
         yield (
             "VpcConfig",
             f"is required to mount the file system of channel {', '.join(mounted)}; give vpc: "
@@ -176,8 +170,8 @@ def _one_way(request: Request) -> Iterator[tuple[str, str]]:
 
 def _placement(request: Request) -> Iterator[tuple[str, str]]:
     path = "ResourceConfig.InstancePlacementConfig"
-    preferred = _is_given(request, "ResourceConfig.InstancePreferences")
-    if preferred and _is_given(request, path):
+    preferred = is_given(_at(request, "ResourceConfig.InstancePreferences"))
+    if preferred and is_given(_at(request, path)):
         yield path, "can't be had with preferences"
 
 
