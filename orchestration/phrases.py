@@ -24,6 +24,16 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
+def counted(number: int, thing: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "minute"), counted(30, "minute")
+    ('1 minute', '30 minutes')
+    """
+    plural = "" if number == 1 else "es" if thing.endswith("s") else "s"
+    return f"{number} {thing}{plural}"
+
+
 def phrase(item: Any, *, expected: str | None = None, keys: Sequence[str] = ()) -> str:
     """Say an error of Pydantic's in the words of this package, without its place.
 

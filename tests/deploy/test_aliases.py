@@ -259,6 +259,10 @@ def test_a_new_version_gets_some_of_the_runs_until_it_is_promoted(aws: EmbeddedA
     )
     with pytest.raises(DeployError, match="version 2 can't get all runs yet: its trial takes 30"):
         found.apply()
+    late = datetime.now(tz=UTC) + timedelta(minutes=29, seconds=30)
+    assert promotion("copying", session=aws, now=late).obstacles == (
+        "its trial takes 30 minutes, of which 1 is left; wait, or pass --force",
+    )
     promotion("copying", session=aws, now=datetime.now(tz=UTC) + timedelta(minutes=31)).apply()
     assert routes(aws) == {"live": {2: 100}}
     assert promotion("copying", session=aws).change.aspects == ()

@@ -380,3 +380,9 @@ def test_quotas_of_instances_are_waited_for(quota: str, waits: bool) -> None:
     assert bool(step.fallback.refused(code, message.format(4))) == waits
     assert not step.fallback.is_futile(code, message.format(10))
     assert step.fallback.is_futile(code, message.format(0)) == waits
+
+
+def test_one_process_is_told_in_the_singular() -> None:
+    source = {"entry_point": "train.py", "uri": "s3://code/sourcedir.tar.gz"}
+    given = job(cluster={"instance_type": "ml.m5.large"}, source=source)
+    assert facts(given) == ["1 x ml.m5.large: 1 process, 1 replica"]

@@ -13,6 +13,7 @@ from orchestration.cli.commands.rendering import locked
 from orchestration.cli.naming import named
 from orchestration.cli.output import document, note, require, say
 from orchestration.errors import DeployError
+from orchestration.phrases import counted
 
 if TYPE_CHECKING:
     from orchestration.deploy import Deployment
@@ -76,8 +77,8 @@ def deploy(
 def _question(deployment: Deployment) -> str:
     """Return the question; runs cost more than any other change."""
     number = len(deployment.missed)
-    runs = f", and start {number} {'run' if number == 1 else 'runs'}" if number else ""
-    return f"Make these {len(deployment.changes)} changes{runs}"
+    runs = f", and start {counted(number, 'run')}" if number else ""
+    return f"Make these {counted(len(deployment.changes), 'change')}{runs}"
 
 
 def _announce(deployment: Deployment, *, dry_run: bool, full: bool) -> None:

@@ -18,6 +18,7 @@ from orchestration.cli.naming import Named, named, of_file
 from orchestration.cli.output import FAILED, USAGE, document, note, problem_data, require, say
 from orchestration.cli.values import parameters as parse
 from orchestration.errors import OrchestrationError, Problem
+from orchestration.phrases import counted
 
 if TYPE_CHECKING:
     from orchestration.pipeline import Pipeline
@@ -186,6 +187,6 @@ def _tell(told: Verdict, *, as_json: bool) -> None:
                 say(f"  {stage}: {line}")
     for word, problems in (("problem", told.problems), ("warning", told.warnings)):
         if problems:
-            note(f"{told.pipeline}: {len(problems)} {word}{'s' if len(problems) > 1 else ''}")
+            note(f"{told.pipeline}: {counted(len(problems), word)}")
         for problem in problems:
             note("  " + str(problem).replace("\n", "\n    "))

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
+from orchestration.phrases import counted
+
 ALIAS: Final = "orchestration:alias"
 """The tag of a state machine with the name of the alias that starts its pipeline's runs."""
 _MADE: Final = "Made by orchestration"
@@ -15,7 +17,9 @@ _MADE: Final = "Made by orchestration"
 _BEFORE: Final = re.compile(r" Versions before: ([\d, ]+)\.")
 _MOST_BEFORE: Final = 8
 """Versions that fit into a description, which has 256 characters at the most."""
-_TRIAL: Final = re.compile(r" New versions get (\d+)%( more)? of them (?:for|every) (\d+) minutes")
+_TRIAL: Final = re.compile(
+    r" New versions get (\d+)%( more)? of them (?:for|every) (\d+) minutes?\b"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +37,8 @@ class Trial:
         """The words of an alias's description."""
         more, when = (" more", "every") if self.is_linear else ("", "for")
         first = "" if self.is_linear else " first"
-        return (
-            f" New versions get {self.percent}%{more} of them {when} {self.minutes} minutes{first}."
-        )
+        time = counted(self.minutes, "minute")
+        return f" New versions get {self.percent}%{more} of them {when} {time}{first}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from orchestration.deploy.monitoring.alarms import alarm_names
 from orchestration.deploy.reading import starting_alias, state_machine
 from orchestration.deploy.resources import Change, owned
 from orchestration.errors import DeployError
+from orchestration.phrases import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +115,8 @@ def _obstacles(
             minutes = -(-left // timedelta(minutes=1))
             part = "this step of its trial" if trial.is_linear else "its trial"
             yield (
-                f"{part} takes {trial.minutes} minutes, of which {minutes} are left; wait, or "
-                "pass --force"
+                f"{part} takes {counted(trial.minutes, 'minute')}, of which {minutes} "
+                f"{'is' if minutes == 1 else 'are'} left; wait, or pass --force"
             )
     for name in _alarming(session.client("cloudwatch"), pipeline):
         yield (

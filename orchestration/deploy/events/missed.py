@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
+from orchestration.phrases import counted
 from orchestration.pipeline.schedules.firing import fires
 from orchestration.refs.times import ISO
 
@@ -48,8 +49,7 @@ class Missed:
     @property
     def name(self) -> str:
         """Their number, for the line that shows them."""
-        number = len(self.times)
-        return f"{number} {'time' if number == 1 else 'times'} of {self.pipeline} that were missed"
+        return f"{counted(len(self.times), 'time')} of {self.pipeline} that were missed"
 
     def aspects(self) -> dict[str, Any]:
         """Return the runs, for showing."""

@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator
 
 from orchestration.errors import Problem, near
+from orchestration.phrases import counted
 from orchestration.stages.values import Model
 
 
@@ -69,7 +70,7 @@ class Arithmetic:
 
     def __str__(self) -> str:
         parts = [
-            f"{self.processes} processes, {self.replicas} replicas",
+            f"{counted(self.processes, 'process')}, {counted(self.replicas, 'replica')}",
             f"global batch {self.replicas} x {self.per_replica} x {self.accumulation} = "
             f"{self.global_batch}",
         ]

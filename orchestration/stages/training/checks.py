@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from orchestration import strategies
 from orchestration.errors import PipelineError, Problem
+from orchestration.phrases import counted
 from orchestration.stages.stage import Context
 from orchestration.stages.training import batch, limits
 from orchestration.stages.training.automatic import PICKED, Auto
@@ -89,8 +90,9 @@ def facts(job: TrainingFields) -> Iterator[str]:
         if processes is None:
             continue
         replicas = processes // strategies.model_parallel(job.distribution)
-        counted = _arithmetic(job, machines) or f"{processes} processes, {replicas} replicas"
-        yield f"{machines.instance_count} x {machines.instance_type}: {counted}"
+        alone = f"{counted(processes, 'process')}, {counted(replicas, 'replica')}"
+        arithmetic = _arithmetic(job, machines) or alone
+        yield f"{machines.instance_count} x {machines.instance_type}: {arithmetic}"
 
 
 def use(job: TrainingFields) -> Use:

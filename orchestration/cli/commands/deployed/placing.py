@@ -17,6 +17,7 @@ from orchestration.cli.commands.changing import Consent
 from orchestration.cli.commands.deployment import MODULES, session_to_change
 from orchestration.cli.naming import deployed, named
 from orchestration.cli.output import colored_diff, document, note, require, say
+from orchestration.phrases import counted
 
 if TYPE_CHECKING:
     from orchestration.deploy import SourceFolder
@@ -99,7 +100,7 @@ def deploy(pipeline: str, parameters: Sequence[str], options: Options, consent: 
             note(f"warning: {text}")
     if not consent.dry_run:
         if count := len(placed.every_change) + len(code.missing):
-            consent.ask(f"Make these {count} changes")
+            consent.ask(f"Make these {counted(count, 'change')}")
         code.send(consent)
         placed.apply(on_change=lambda change: consent.report(f"did {change.summary}"))
         if options.policy is not None:

@@ -14,6 +14,7 @@ from orchestration.cli.commands.rendering import Driver
 from orchestration.cli.commands.running import require_driver, terminable
 from orchestration.cli.naming import named
 from orchestration.cli.output import FAILED, document, note, note_failure, say
+from orchestration.phrases import counted
 
 if TYPE_CHECKING:
     from orchestration.local.scripts.alone import Alone
@@ -110,7 +111,7 @@ def _announce(alone: Alone, inputs: tuple[GivenInput, ...]) -> None:
     stage = alone.stage
     note(f"{stage.name}, a {getattr(stage, 'kind', 'stage')}, alone; it gets:")
     for each in inputs:
-        files = "1 file" if each.files == 1 else f"{each.files} files"
+        files = counted(each.files, "file")
         note(f"  {each.name}: {each.place} ({files}, {each.size:,} bytes)")
     options: Mapping[str, Any] = getattr(stage, "hyperparameters", {})
     if options:

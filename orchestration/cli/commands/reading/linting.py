@@ -11,6 +11,7 @@ import typer
 from orchestration.cli.output import FAILED, USAGE, document, note, require, say
 from orchestration.lint import Finding
 from orchestration.lint import lint as findings_of
+from orchestration.phrases import counted
 
 _YAML = (".yaml", ".yml")
 
@@ -75,8 +76,7 @@ def _tell(verdict: _Verdict, *, as_json: bool) -> None:
     for severity in ("error", "warning"):
         findings = verdict.of(severity)
         if findings:
-            count = len(findings)
-            note(f"{verdict.file}: {count} {severity}{'s' if count > 1 else ''}")
+            note(f"{verdict.file}: {counted(len(findings), severity)}")
         for finding in findings:
             note("  " + str(finding).replace("\n", "\n    "))
     if not as_json and not verdict.of("error"):
