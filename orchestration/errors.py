@@ -17,9 +17,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,15 @@ class Problem:
 
 _MOST_NAMES = 12
 """AWS knows hundreds of instance types; a message names so many at the most."""
-_SHORT = 6
-"""Letters of names that are likely to be close to another by chance: ``catch`` and ``batch``."""
+_CLOSE = 0.63
+"""The least likeness of a misspelling: ``inputs`` and ``input_mode`` are other words (0.625)."""
+_NEARLY_EQUAL = 0.84
+"""The least likeness where the first letters differ: ``catch`` is not ``batch`` (0.8)."""
+_SURE = 0.8
+"""Below this likeness, a second name that is about as close may be meant as well."""
+_ABOUT = 0.05
+_SHORTEST = 3
+"""Letters of a beginning: ``env`` of ``environment``."""
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -69,18 +77,66 @@ def near(name: str, known: Iterable[str]) -> str:
     "; did you mean 'train'?"
     """
     names = sorted(known)
-    for close in get_close_matches(name, names):
-        if _is_meant(name, close):
-            return f"; did you mean {close!r}?"
+    if close := meant(name, names):
+        return close
     if not names:
         return ""
     more = len(names) - _MOST_NAMES
     return f"; there is {', '.join(names[:_MOST_NAMES])}{f' and {more} more' if more > 0 else ''}"
 
 
-def _is_meant(name: str, close: str) -> bool:
-    """Return whether a name is a misspelling: of a short one, the first letter is seldom wrong."""
-    return len(name) > _SHORT or name[:1].casefold() == close[:1].casefold()
+def meant(name: str, known: Iterable[str]) -> str:
+    """The same, but nothing where no known name is near."""
+    names = sorted(known)
+    close = _nearest(name, names) or _begun(name, names)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def _nearest(name: str, names: Sequence[str]) -> list[str]:
+    """Return the name that is misspelled, or two that begin alike where either may be."""
+    likely = (
+        (_likeness(name, each), _matcher(name, each).quick_ratio(), each)
+        for each in names
+        if _is_close(name, each)
+    )
+    # Of names that are equally like, one with the same letters: two of them were swapped.
+    ranked = sorted(likely, reverse=True)
+    best = [each for likeness, _, each in ranked if ranked[0][0] - likeness <= _ABOUT]
+    if not best or ranked[0][0] >= _SURE:
+        return best[:1]
+    return [each for each in best if _words(each)[0] == _words(best[0])[0]][:2]
+
+
+def _matcher(name: str, known: str) -> SequenceMatcher[str]:
+    return SequenceMatcher(None, known.casefold(), name.casefold())
+
+
+def _likeness(name: str, known: str) -> float:
+    return _matcher(name, known).ratio()
+
+
+def _is_close(name: str, known: str) -> bool:
+    """Return whether a name may be a misspelling; one with dots, in each part but numbers."""
+    parts = zip(name.split("."), known.split("."), strict=False)
+    likeness = _likeness(name, known)
+    return likeness >= _CLOSE and (
+        all(_is_close(*part) for part in parts if not all(map(str.isdecimal, part)))
+        if "." in name and name.count(".") == known.count(".")
+        else likeness >= _NEARLY_EQUAL
+        or name[:1].casefold() == known[:1].casefold()
+        or any(map(known.casefold().startswith, _words(name)))
+        or any(map(name.casefold().startswith, _words(known)))
+    )
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[^\W_]+", name.casefold()) or [name]
+
+
+def _begun(name: str, names: Sequence[str]) -> list[str]:
+    """Return the only name that begins with another."""
+    begun = [each for each in names if each.casefold().startswith(name.casefold())]
+    return begun if len(begun) == 1 and len(name) >= _SHORTEST else []
 
 
 class OrchestrationError(Exception):

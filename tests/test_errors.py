@@ -24,13 +24,42 @@ def test_a_misspelling_suggests_the_near_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "meant"),
-    [("catch", "batch", False), ("Stages", "stages", True), ("rtraining", "training", True)],
+    ("name", "known"),
+    [
+        ("Stages", "stages"),
+        ("rtraining", "training"),
+        ("SNS", "sns"),
+        ("env", "environment"),
+        ("train", "training_job"),
+        ("aws_region", "region"),
+        ("Berlin", "Europe/Berlin"),
+        ("ml.p4d.24xlrge", "ml.p4d.24xlarge"),
+        ("retries", "retry"),
+    ],
 )
-def test_a_word_with_another_first_letter_is_another_word(
-    name: str, known: str, meant: bool
-) -> None:
-    assert (near(name, [known]) == f"; did you mean {known!r}?") == meant
+def test_a_name_is_suggested_where_it_is_close(name: str, known: str) -> None:
+    assert near(name, [known, "unlike"]) == f"; did you mean {known!r}?"
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("catch", "batch"),
+        ("inputs", "input_mode"),
+        ("resources", "source"),
+        ("role_arn", "profiler"),
+        ("ml.p99.large", "ml.p2.xlarge"),
+        ("Send", "SetEndpointAttributes"),
+    ],
+)
+def test_another_word_is_not_suggested(name: str, known: str) -> None:
+    assert near(name, [known]) == f"; there is {known}"
+
+
+def test_two_names_are_suggested_where_either_may_be_meant() -> None:
+    known = ["instance_count", "instance_type", "volume_gib"]
+    assert near("instances", known) == "; did you mean 'instance_type' or 'instance_count'?"
+    assert near("instance_typ", known) == "; did you mean 'instance_type'?"
 
 
 def test_without_a_near_name_the_known_ones_are_listed() -> None:

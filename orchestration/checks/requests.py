@@ -13,7 +13,7 @@ from functools import cache
 
 from orchestration.checks.patterns import matches
 from orchestration.checks.shapes import OperationModel, Shape, service_model, service_names
-from orchestration.errors import Problem, near
+from orchestration.errors import Problem, meant, near
 from orchestration.expressions import SCALARS, Item, Join, Run, RunAttempt, Tree
 from orchestration.refs import FORMS, Expression, parse
 
@@ -41,9 +41,8 @@ def violations(service: str, operation: str, request: Mapping[str, Tree]) -> lis
     if model is None:
         known = near(operation, operation_names(service))
         if not operation_names(service):
-            close = near(service, service_names())
-            hint = close if close.startswith("; did you mean") else ""
-            return [Problem("", f"botocore knows no service {service!r}{hint}")]
+            close = meant(service, service_names())
+            return [Problem("", f"botocore knows no service {service!r}{close}")]
         return [Problem("", f"botocore knows no operation {operation} of {service}{known}")]
     if model.input_shape is None:
         return [Problem(key, "the operation takes no fields") for key in request]

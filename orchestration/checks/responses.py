@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from orchestration.checks.requests import operation_model, operation_names
 from orchestration.checks.shapes import Shape, service_names
-from orchestration.errors import Problem, near
+from orchestration.errors import Problem, meant, near
 
 Kind: TypeAlias = Literal["any", "number", "string"]
 
@@ -43,9 +43,8 @@ def unknown(field: str, service: str, operation: str) -> Iterator[Problem]:
     """Yield the error of an operation that botocore does not know."""
     names = operation_names(service)
     if not names:
-        known = near(service, service_names())
-        hint = known if known.startswith("; did you mean") else ""
-        yield Problem("service", f"botocore knows no service {service!r}{hint}")
+        close = meant(service, service_names())
+        yield Problem("service", f"botocore knows no service {service!r}{close}")
     elif operation not in names:
         yield Problem(field, f"{service} has no operation {operation!r}{near(operation, names)}")
 

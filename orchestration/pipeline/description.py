@@ -37,7 +37,7 @@ def _stage(value: object, info: ValidationInfo) -> object:
     name = value.get("kind")
     kind = kinds.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise PydanticCustomError("stage_kind", "{text}", {"text": kinds.unknown(name)})
+        raise PydanticCustomError("stage_kind", "{text}", {"text": kinds.unknown(value)})
     return kind.model_validate(dict(value), context=info.context)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import ValidationError
 
-from orchestration.errors import PipelineError, Problem
+from orchestration.errors import PipelineError, Problem, meant
 from orchestration.graph import ParameterSpec, Workflow
 from orchestration.pipeline.afterwards.sections import SECTIONS, placed
 from orchestration.pipeline.defaults.merging import Merged, merged
@@ -26,6 +26,7 @@ from orchestration.pipeline.wording import from_validation
 from orchestration.stages import Stage
 from orchestration.stages.assuming import assuming
 from orchestration.stages.kinds import Kinds, StageSource
+from orchestration.strategies.images.table import suffixes
 
 
 class Pipeline(Description):
@@ -177,6 +178,7 @@ class Pipeline(Description):
             for warning in stage.warnings()
         )
         return [
+            *self._in_unknown_region(),
             *self._scheduled_without(),
             *self._fires_otherwise(),
             *triggers.warnings(Draft.of(self)),
@@ -197,6 +199,11 @@ class Pipeline(Description):
     def untriggered(self) -> tuple[str, ...]:
         """Return the parameters that a triggered run has no value for, unless others give one."""
         return triggers.lacking(Draft.of(self))
+
+    def _in_unknown_region(self) -> Iterator[Problem]:
+        if self.region is not None and self.region not in suffixes():
+            close = meant(self.region, suffixes())
+            yield Problem("region", f"{self.region!r} is not known to this version{close}")
 
     def _scheduled_without(self) -> Iterator[Problem]:
         if missing := self.unscheduled():

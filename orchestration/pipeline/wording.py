@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel
 
 from orchestration import phrases
-from orchestration.errors import Problem, near
+from orchestration.errors import Problem, meant, near
 from orchestration.pipeline.afterwards.sections import SECTIONS
 from orchestration.pipeline.description import PIPELINE_NAME, REGION, Description
 from orchestration.pipeline.documentation import documented
@@ -111,13 +111,13 @@ class _Models:
         return sorted({name for model in self.at(location) for name in model.model_fields})
 
     def elsewhere(self, location: Location) -> str:
-        """Return the place that a stage's unknown field belongs to, or why the stage has none."""
+        """Return the place that an unknown field belongs to, or why a stage has none."""
         *parents, name = location
         stages = [model for model in self.at(tuple(parents)) if issubclass(model, Stage)]
-        if not stages:
-            return ""
-        if name in Description.model_fields:
-            return f"; it is a field of the whole pipeline: write {name} beside stages"
+        if not stages and (close := meant(str(name), self.keys(tuple(parents)))):
+            return close
+        if around := self._around(location):
+            return around
         for model in stages:
             if (reason := model.lacking.get(str(name))) is not None:
                 return f" here: {reason}"
@@ -129,6 +129,20 @@ class _Models:
             if name in inner.model_fields
         )
         return f" here; there is {', '.join(list(places)[:3])}" if places else ""
+
+    def _around(self, location: Location) -> str:
+        """Return the way out where an object around has the field, but for its name."""
+        *parents, name = location
+        for depth in reversed(range(len(parents))):
+            beside = parents[depth]
+            if (depth == 1 and parents[0] in SECTIONS) or name == "name":
+                continue
+            if not any(name in model.model_fields for model in self.at(tuple(parents[:depth]))):
+                continue
+            if depth == 0:
+                return f"; it is a field of the whole pipeline: write {name} beside stages"
+            return f"; it belongs to what is around: write {name} beside {beside}"
+        return ""
 
     def purpose(self, location: Location) -> str:
         """Return the beginning of a field's documentation."""
@@ -161,13 +175,21 @@ def _message(item: Any, models: _Models) -> str:
             return f"is required: {purpose}" if purpose else "is required"
         case "union_tag_not_found":
             kinds = (str(_kind(model)) for model in models.at(item["loc"]))
-            return f"has no kind; give it one of kind: {', '.join(dict.fromkeys(kinds))}"
+            misspelt = _misspelt(item["input"], models.keys(item["loc"]))
+            return f"has no kind; give it one of kind: {', '.join(dict.fromkeys(kinds))}{misspelt}"
         case "union_tag_invalid":
             kinds = (str(_kind(model)) for model in models.at(item["loc"]))
             return f"there is no kind {context['tag']!r}{near(str(context['tag']), kinds)}"
     if item["loc"][-1] in SECTIONS:
         return phrase(item, expected=_STAGES)
     return phrase(item, keys=models.keys(item["loc"]) if kind.startswith("model") else ())
+
+
+def _misspelt(value: object, known: Sequence[str]) -> str:
+    """Return the keys of a mapping that are unknown and close to one that is known."""
+    unknown = [str(key) for key in value if key not in known] if isinstance(value, Mapping) else []
+    close = ((key, meant(key, known)) for key in unknown)
+    return "".join(f"; {key} is unknown{hint}" for key, hint in close if hint)
 
 
 def phrase(item: Any, *, expected: str | None = None, keys: Sequence[str] = ()) -> str:

@@ -16,7 +16,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args, get_origin
 
-from orchestration.errors import PipelineError, Problem, near
+from orchestration.errors import PipelineError, Problem, meant, near
 from orchestration.refs import STAGE_NAME
 from orchestration.stages.outputs import Outputs
 from orchestration.stages.stage import Stage
@@ -96,14 +96,17 @@ class Kinds:
         kinds = ((name, self.get(name)) for name in self.names())
         return {name: kind for name, kind in kinds if kind is not None}
 
-    def unknown(self, name: object) -> str:
-        """Return the error of a stage with a kind that there is not."""
-        names = self.names()
+    def unknown(self, stage: Mapping[Any, Any]) -> str:
+        """Return the error of a stage with a kind that there is not, or with none."""
+        name, names = stage.get("kind"), self.names()
         if name is None:
-            return f"has no kind; give it one of kind: {', '.join(names)}"
-        hint = near(str(name), names)
-        if not hint.startswith("; did you mean"):
-            hint += (
+            misnamed = (
+                f"; write kind instead of {k}" for k, value in stage.items() if value in names
+            )
+            return f"has no kind; give it one of kind: {', '.join(names)}{next(misnamed, '')}"
+        hint = meant(str(name), names)
+        if not hint:
+            hint = near(str(name), names) + (
                 "; name the module of a kind of your own: `orchestrate --stages MODULE ...`, "
                 "dag(..., stages=[...]), Pipeline.load(..., stages=[...])"
             )

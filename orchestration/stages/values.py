@@ -293,7 +293,8 @@ Extra: TypeAlias = Annotated[
 def s3_problem(path: str, value: object) -> Iterator[Problem]:
     """Yield the error of a place in S3, as far as the place is known."""
     if isinstance(value, str) and not re.match(r"s3://[^/]", value):
-        yield Problem(path, f"expected an S3 URI, got {value!r}; write s3://bucket/prefix")
+        way = ", or a reference: {ref: staging.location}" if re.match(r"[${<]", value) else ""
+        yield Problem(path, f"expected an S3 URI, got {value!r}; write s3://bucket/prefix{way}")
     elif isinstance(value, str) and re.match(r"s3://[^/]*[${}<>\s]", value):
         yield Problem(
             path,

@@ -119,7 +119,7 @@ def test_conversion(expression: str, theirs: str) -> None:
     ("expression", "message"),
     [
         ("0 6 * *", "has 4 fields; write five"),
-        ("@daily", "has 1 fields; write five"),
+        ("@daily", "has 1 field; write five"),
         ("0 6 1 * MON", "cron runs when either holds"),
         ("0 6 L * *", "the day of month 'L' uses a sign"),
         ("0 6 * * MON#1", "the day of week 'MON#1' uses a sign"),

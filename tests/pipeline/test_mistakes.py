@@ -52,6 +52,70 @@ def test_a_loop_over_what_is_no_list_says_what_to_write(loop: Any, problem: str)
     assert [str(each) for each in error.value.problems] == [f"stages.a.{problem}"]
 
 
+ONE = job("one")
+IN_PIPELINE = "is unknown; it is a field of the whole pipeline: write"
+
+
+@pytest.mark.parametrize(
+    ("stage", "top", "problem"),
+    [
+        (
+            ONE,
+            {"schedule": {"cron": "0 3 * * *", "overlap": "skip"}},
+            f"schedule.overlap: {IN_PIPELINE} overlap beside stages",
+        ),
+        (
+            {**ONE, "cluster": {**ONE["cluster"], "workspace": "s3://b"}},
+            {},
+            f"stages.one.cluster.workspace: {IN_PIPELINE} workspace beside stages",
+        ),
+        (
+            {**ONE, "cluster": {**ONE["cluster"], "spot": {"max_wait_s": 9}}},
+            {},
+            "stages.one.cluster.spot: is unknown; it belongs to what is around: write spot beside "
+            "cluster",
+        ),
+        (
+            {**ONE, "source": {"directory": "src", "entrypoint": "a.py"}},
+            {},
+            "stages.one.source.entrypoint: is unknown; did you mean 'entry_point'?",
+        ),
+        (
+            {**ONE, "channels": {"train": {"url": "s3://b/d", "input_mode": "File"}}},
+            {},
+            "stages.one.channels.train: has no kind; give it one of kind: s3, fsx_lustre, efs; url "
+            "is unknown; did you mean 'uri'?",
+        ),
+        (
+            {**ONE, "channels": {"train": "{{ staging.location }}"}},
+            {},
+            "stages.one.channels.train.uri: expected an S3 URI, got '{{ staging.location }}'; "
+            "write s3://bucket/prefix, or a reference: {ref: staging.location}",
+        ),
+    ],
+)
+def test_a_field_in_the_wrong_place_is_told_its_own(stage: Data, top: Data, problem: str) -> None:
+    with pytest.raises(PipelineError) as error:
+        pipeline(stage, **top)
+    assert problem in [str(each) for each in error.value.problems]
+
+
+@pytest.mark.parametrize("key", ["type", "knd"])
+def test_a_kind_under_another_key_is_found(key: str) -> None:
+    stage = {**{k: v for k, v in ONE.items() if k != "kind"}, key: "training_job"}
+    with pytest.raises(PipelineError, match=f"has no kind; .*; write kind instead of {key}"):
+        pipeline(stage)
+
+
+def test_a_region_that_nobody_knows_is_a_warning() -> None:
+    image = "111122223333.dkr.ecr.us-esat-1.amazonaws.com/training:1"
+    [warning] = pipeline(job("one", image=image), region="us-esat-1").warnings()
+    assert str(warning) == (
+        "region: 'us-esat-1' is not known to this version; did you mean 'us-east-1'?"
+    )
+    assert pipeline(job("one"), region="us-east-1").warnings() == []
+
+
 @pytest.mark.parametrize(
     ("last", "problem"),
     [

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise, takewhile
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from orchestration.errors import Problem
+from orchestration.errors import Problem, meant
+from orchestration.phrases import counted
 
 _FIELDS = ("minute", "hour", "day of month", "month", "day of week")
 _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
@@ -31,7 +32,8 @@ def zone_problems(timezone: str) -> Iterator[Problem]:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         yield Problem(
             "timezone",
-            f"expected an IANA time zone, such as Europe/Berlin or UTC, got {timezone!r}",
+            f"expected an IANA time zone, such as Europe/Berlin or UTC, got {timezone!r}"
+            f"{meant(timezone, available_timezones())}",
         )
 
 
@@ -40,7 +42,8 @@ def _wrong(expression: str) -> Iterator[str]:
 
     fields = expression.split()
     if len(fields) != 5:
-        yield f"{expression!r} has {len(fields)} fields; write five: {', '.join(_FIELDS)}"
+        given = f"{expression!r} has {counted(len(fields), 'field')}"
+        yield f"{given}; write five: {', '.join(_FIELDS)}"
         return
     signs = [_sign(name, value) for name, value in zip(_FIELDS, fields, strict=True)]
     if any(signs):
