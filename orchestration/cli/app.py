@@ -26,6 +26,7 @@ from orchestration.cli.options import (
     Uploads,
     Watched,
     Yes,
+    names_of_templates,
 )
 from orchestration.cli.output import Commands, say
 from orchestration.cli.questions import Replies
@@ -85,6 +86,7 @@ def init(
         typer.Option(
             metavar="NAME",
             help="scikit-learn, text-classifier, xgboost, fsdp-finetune or tuning.",
+            autocompletion=names_of_templates,
         ),
     ] = "scikit-learn",
     as_json: Json = False,

@@ -17,6 +17,7 @@ from orchestration.cli.options import (
     Profile,
     Region,
     Url,
+    names_of_errors,
 )
 
 Assumed = Annotated[
@@ -166,7 +167,11 @@ def iam(
 def explain(
     error: Annotated[
         str | None,
-        typer.Argument(metavar="[ERROR]", help="Its name: NoCheckpoints, JobFailed, AccessDenied."),
+        typer.Argument(
+            metavar="[ERROR]",
+            help="Its name: NoCheckpoints, JobFailed, AccessDenied.",
+            autocompletion=names_of_errors,
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

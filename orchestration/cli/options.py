@@ -10,6 +10,21 @@ import typer
 from orchestration.cli.commands.rendering import Backend
 from orchestration.cli.output import use_json
 
+
+def names_of_templates() -> list[str]:
+    """Return what a shell completes after ``init --template``."""
+    from orchestration.cli.commands.beginning.starting import TEMPLATES
+
+    return list(TEMPLATES)
+
+
+def names_of_errors() -> list[str]:
+    """Return what a shell completes after ``explain``."""
+    from orchestration.explanations import explanations
+
+    return list(explanations())
+
+
 Json = Annotated[bool, typer.Option("--json", callback=use_json, help="Print one JSON document.")]
 Region = Annotated[
     str | None,

@@ -151,7 +151,7 @@ def _number(text: str) -> float | None:
 
 def _missing(spec: ParameterSpec) -> str:
     about = f" ({spec.description})" if spec.description else ""
-    return f"{spec.name} is required{about}"
+    return f"{spec.name} is required{about}; give it as -p {spec.name}=VALUE"
 
 
 def _usage(problems: Sequence[str], option: str) -> typer.BadParameter:

@@ -49,7 +49,7 @@ def test_a_run_in_an_account_does_not_read_it(orchestrate: Command, staging: Pat
     (staging.parent / "run.yaml").write_text("parameters: {bucket: workspace}\n")
     said = orchestrate("run", staging, "--aws")
     assert said.status == 2
-    assert "bucket is required" in said.err
+    assert "give it as -p bucket=VALUE" in said.err
 
 
 @pytest.mark.parametrize(
