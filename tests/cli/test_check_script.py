@@ -22,7 +22,7 @@ stages:
   train:
     kind: training_job
     framework: {name: sklearn, version: 1.2-1}
-    source: {directory: src, entry_point: train.py}
+    source: {directory: src, entry_point: train.py, runtime: true}
     hyperparameters: {times: {parameter: times}}
     channels: {train: {join: [{ref: staging.location}, /train]}}
     cluster: {instance_type: ml.m5.large}

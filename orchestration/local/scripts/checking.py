@@ -200,6 +200,7 @@ class _Check:
         others = [path for path in written if path not in {*archives, *saved}]
         shown = (came.outputs or {}).get(stage.name)
         wanted = set(stage.defined_metrics) if isinstance(stage, TrainingJob) else set()
+        own = stage.metrics if isinstance(stage, TrainingJob) else ()
         return ScriptReport(
             stage=stage.name,
             kind=kind,
@@ -211,7 +212,8 @@ class _Check:
             command=tuple(_command(came)),
             environment=reporting.variables(log),
             metrics={k: v for k, v in ended.metrics.items() if not wanted or k in wanted},
-            missing_metrics=tuple(sorted(wanted - {*ended.metrics})),
+            # Those of the runtime are printed by scripts that ask for them.
+            missing_metrics=tuple(sorted({*own} - {*ended.metrics})),
             checkpoints=tuple(sorted({_below(path, "checkpoints") for path in saved})),
             model=tuple(member for path in archives for member in reporting.members(path)),
             results=tuple(Written(path=p.name, size=p.stat().st_size) for p in others),
