@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from orchestration.checks import jsonpath
 from orchestration.errors import Problem
-from orchestration.expressions import All, Compare, Result, Tree, join
+from orchestration.expressions import All, Compare, Function, Result, Tree, apply, join
 from orchestration.graph import (
     Adopt,
     Call,
@@ -157,7 +157,7 @@ class BatchTransform(TransformFields):
             )
         cause = join(
             f"stage {self.name} expected 1 to {_PAGES * MOST_OBJECTS} objects below ",
-            *(self.data, "/; saw ", files),
+            *(apply(Function.DIRECTORY, self.data), "; saw ", files),
         )
         return not_empty(f"{self.name}.usable", files, more, error="DataNotUsable", cause=cause)
 
