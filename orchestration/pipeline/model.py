@@ -58,7 +58,9 @@ class Pipeline(Description):
             self.__pydantic_validator__.validate_python(named, self_instance=self, context=kinds)
         except ValidationError as error:
             draft = Draft.read(named, kinds)
-            found = [*from_validation(error, named, kinds), *problems(draft), *misnamed]
+            emptied = {problem.section for problem in misnamed if not named[problem.section]}
+            of_fields = (p for p in from_validation(error, named, kinds) if p.field not in emptied)
+            found = [*of_fields, *problems(draft), *misnamed]
             wrong = _grouped([*found, *of_requests(draft, found)])
             raise PipelineError(placed(wrong, named)) from error
         if misnamed:

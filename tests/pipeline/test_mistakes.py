@@ -107,6 +107,12 @@ def test_a_kind_under_another_key_is_found(key: str) -> None:
         pipeline(stage)
 
 
+def test_a_stage_without_anything_is_the_one_mistake() -> None:
+    with pytest.raises(PipelineError) as error:
+        Pipeline.parse({"name": "p", "workspace": "s3://b/w", "stages": {"a": None}})
+    assert str(error.value) == "stages.a: expected a mapping with a kind, got None"
+
+
 def test_a_region_that_nobody_knows_is_a_warning() -> None:
     image = "111122223333.dkr.ecr.us-esat-1.amazonaws.com/training:1"
     [warning] = pipeline(job("one", image=image), region="us-esat-1").warnings()
