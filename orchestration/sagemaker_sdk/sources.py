@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from orchestration.sagemaker_sdk.collected import collected
+from orchestration.errors import PipelineError, Problem
+from orchestration.sagemaker_sdk.collected import Copying, collected, copied
 from orchestration.sagemaker_sdk.findings import Findings
-from orchestration.stages.packing import digest
+from orchestration.stages.packing import absent, contents, digest
 from orchestration.stages.values import Source
 
 ARCHIVES = (".tar.gz", ".tgz")
@@ -34,18 +36,17 @@ def folder(
     if not place.is_dir():
         findings.add(path, f"there is no folder {directory}")
         return None
-    if not (place / entry_point).is_file():
-        findings.add(path, f"{directory} holds no {entry_point}")
-        return None
-    return findings.made(
-        path,
-        lambda: Source(
+
+    def made() -> Source:
+        refuse_absent(entry_point, place, str(directory), include)
+        return Source(
             entry_point=entry_point,
             directory=str(place),
             include=tuple(include),
             sha256=digest(place, include=include),
-        ),
-    )
+        )
+
+    return findings.made(path, made)
 
 
 def archive(entry_point: str, file: str, path: str, findings: Findings) -> Source | None:
@@ -62,36 +63,66 @@ def archive(entry_point: str, file: str, path: str, findings: Findings) -> Sourc
 def put_together(
     script: str,
     directory: str | None,
-    dependencies: Sequence[str],
-    into: str | Path | None,
+    dependencies: Sequence[str | os.PathLike[str]],
+    copying: Copying,
     findings: Findings,
 ) -> Source | None:
     """Copy a script and folders into one folder, like the SDK packs them."""
-    parts = [Path(part).resolve() for part in dependencies]
-    if directory is None:
-        parts.insert(0, Path(script).resolve())
-    elif not Path(directory).is_dir():
+    if directory is not None and not Path(directory).is_dir():
         findings.add("source_dir", f"there is no folder {directory}")
         return None
-    else:
-        parts[:0] = sorted(Path(directory).resolve().iterdir())
-    missing = [part for part in parts if not part.exists()]
-    for part in missing:
-        where = "entry_point" if str(part) == str(Path(script).resolve()) else "dependencies"
-        findings.add(where, f"there is no {part}")
-    if missing:
+    entry_point = os.path.basename(script) if directory is None else script
+    parts = list(_parts(script, directory, dependencies))
+    wrong = [(where, message) for where, part in parts if (message := _unusable(part))]
+    for where, message in wrong:
+        findings.add(where, message)
+    if wrong:
         return None
 
     def copy(target: Path) -> None:
-        for part in parts:
-            if part.is_dir():
-                shutil.copytree(part, target / part.name, dirs_exist_ok=True)
+        for _, part in parts:
+            # As the SDK names it: without a name (lib/, .), what it holds.
+            inside = target / os.path.basename(part)
+            if os.path.isdir(part):
+                copied(Path(part), inside)
             else:
-                shutil.copyfile(part, target / part.name)
+                shutil.copyfile(part, inside)
+        refuse_absent(entry_point, target, directory or "the code", copying.include)
 
-    path = "entry_point" if directory is None else "source_dir"
-    target = collected(copy, into, path, findings)
+    path = "dependencies" if dependencies else "entry_point"
+    target = collected(copy, copying, path, findings)
     if target is None:
         return None
-    entry_point = script if directory is not None else Path(script).name
-    return folder(entry_point, target, path, findings)
+    return folder(entry_point, target, path, findings, copying.include)
+
+
+def refuse_absent(entry_point: str, folder: Path, name: str, include: Collection[str]) -> None:
+    """Raise PipelineError if a folder, called ``name``, does not hold the script to start."""
+    hint = absent(entry_point, contents(folder, include=include))
+    if hint is not None:
+        raise PipelineError([Problem("", f"{name} holds no {entry_point}{hint}")])
+
+
+def _parts(
+    script: str, directory: str | None, dependencies: Sequence[str | os.PathLike[str]]
+) -> Iterator[tuple[str, str]]:
+    """Yield what is packed, with the attribute that names it."""
+    if directory is None:
+        yield "entry_point", script
+    else:
+        for name in sorted(os.listdir(directory)):
+            yield "source_dir", os.path.join(directory, name)
+    for part in dependencies:
+        yield "dependencies", os.fspath(part)
+
+
+def _unusable(part: str) -> str | None:
+    if os.path.basename(part) == os.pardir:
+        return (
+            f"{part} is packed by the SDK outside of the archive; name it: {Path(part).resolve()}"
+        )
+    if os.path.exists(part):
+        return None
+    if os.path.islink(part):
+        return f"{part} is a link to something missing; delete it"
+    return f"there is no {part}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import posixpath
 import tarfile
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -64,6 +65,12 @@ def contents(place: Path, *, runtime: bool = False, include: Collection[str] = (
         raise PipelineError(
             [Problem("", f"{place.name} can't be read as a .tar.gz: {error}")]
         ) from error
+
+
+def absent(entry_point: str, names: Iterable[str]) -> str | None:
+    """Return the way out if a script is none of these files; ``./train.py`` is ``train.py``."""
+    listed = list(names)
+    return None if posixpath.normpath(entry_point) in listed else near(entry_point, listed)
 
 
 def digest(directory: Path, *, runtime: bool = False, include: Collection[str] = ()) -> str:

@@ -20,7 +20,7 @@ from pydantic import (
     field_validator,
 )
 
-from orchestration.errors import Problem, near
+from orchestration.errors import Problem
 from orchestration.expressions.conditions import (
     condition_schema,
     parse_condition,
@@ -204,14 +204,14 @@ class Source(Model):
         include: Collection[str] = (),
     ) -> Self:
         """Describe the code in a folder as it is now, relative to the current one; unpinned."""
-        from orchestration.stages.packing import contents, digest
+        from orchestration.stages.packing import absent, contents, digest
 
         folder = Path(directory).resolve()
         if not folder.is_dir():
             raise ValueError(f"there is no folder {directory}")
         names = contents(folder, runtime=runtime, include=include)
-        if entry_point not in names:
-            raise ValueError(f"{directory} holds no {entry_point}{near(entry_point, names)}")
+        if (hint := absent(entry_point, names)) is not None:
+            raise ValueError(f"{directory} holds no {entry_point}{hint}")
         return cls(
             directory=str(folder),
             entry_point=entry_point,

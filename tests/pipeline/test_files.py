@@ -100,6 +100,11 @@ def test_a_folder_without_its_entry_point_is_reported(path: Path) -> None:
         Pipeline.load(path)
 
 
+def test_an_entry_point_may_be_written_with_its_folder(path: Path) -> None:
+    path.write_text(FILE.replace("train.py", "./train.py"), encoding="utf-8")
+    assert Pipeline.load(path).lower().graph.steps
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"sources": 3}', "{}"])
 def test_a_broken_lock_file_says_how_to_mend_it(path: Path, text: str) -> None:
     lock_path(path).write_text(text, encoding="utf-8")

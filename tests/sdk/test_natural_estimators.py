@@ -14,9 +14,8 @@ import pytest
 from orchestration import Pause, Pipeline, PipelineError
 from orchestration.sagemaker_sdk import from_estimator, pipeline_from_estimator
 from tests import guides
-from tests.sdk import v2
-from tests.sdk.capture import JOB, ROLE, S3, Recorder, generation
-from tests.sdk.comparing import different
+from tests.sdk.capture import ROLE, S3, generation
+from tests.sdk.natural import Sdk, refusals
 
 # What the SDK warns of is its own affair.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -32,48 +31,9 @@ FOLDER = {
 NETWORK = {"subnets": ["subnet-1"], "security_group_ids": ["sg-1"]}
 
 
-class Sdk:
-    """The SDK's names, with a session that records."""
-
-    def __init__(self, folder: Path) -> None:
-        self.code = folder / "src"
-        self.code.mkdir()
-        (self.code / "train.py").write_text("print('training')\n")
-        self.names = v2.names(self.code)
-        self.recorder = Recorder()
-        self.session = v2.session(self.recorder)
-
-    def made(self, kind: Any = None, **given: Any) -> Any:
-        defaults = {
-            "entry_point": "train.py",
-            "source_dir": str(self.code),
-            "role": ROLE,
-            "sagemaker_session": self.session,
-            "instance_count": 2,
-            "instance_type": "ml.p4d.24xlarge",
-            "framework_version": "2.2.0",
-            "py_version": "py310",
-        }
-        return (kind or self.names["PyTorch"])(**{**defaults, **given})
-
-    def left(self, estimator: Any, inputs: Any) -> Any:
-        """Return what differs between the SDK's request and that of the converted job."""
-        self.recorder.requests.clear()
-        self.recorder.uploads.clear()
-        job = from_estimator(estimator, inputs)
-        estimator.fit(inputs, wait=False, job_name=JOB)
-        return different(job, self.recorder.request, dict(self.recorder.uploads))
-
-
 @pytest.fixture
 def sdk(tmp_path: Path) -> Sdk:
     return Sdk(tmp_path)
-
-
-def _refused(estimator: Any, inputs: Any = None, **given: Any) -> dict[str, str]:
-    with pytest.raises(PipelineError) as error:
-        from_estimator(estimator, inputs or {"training": S3}, **given)
-    return {problem.path: problem.message for problem in error.value.problems}
 
 
 @pytest.mark.parametrize("path", ["/fsx/year=2024", "/fsx/a b", "/fsx/a+b", "/fsx/data/"])
@@ -95,17 +55,14 @@ def test_a_link_out_of_the_folder_is_sent_where_it_is_named(sdk: Sdk, tmp_path: 
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "module.py").write_text("X = 1\n")
     (sdk.code / "shared").symlink_to(tmp_path / "shared")
-    assert "include: [shared]" in _refused(sdk.made())["estimator.source_dir"]
-    estimator = sdk.made()
-    job = from_estimator(estimator, S3, include=["shared"])
-    estimator.fit(S3, wait=False, job_name=JOB)
-    assert different(job, sdk.recorder.request, dict(sdk.recorder.uploads)) == {}
+    assert "include: [shared]" in refusals(sdk.made())["estimator.source_dir"]
+    assert sdk.left(sdk.made(), S3, include=["shared"]) == {}
 
 
 def test_tags_fill_what_aws_leaves_beside_ours(sdk: Sdk) -> None:
     tags = [{"Key": f"k{number}", "Value": "v"} for number in range(48)]
     assert sdk.left(sdk.made(tags=tags[:47]), S3) == {}
-    assert _refused(sdk.made(tags=tags)) == {"estimator.tags": "has 48 entries; the most is 47"}
+    assert refusals(sdk.made(tags=tags)) == {"estimator.tags": "has 48 entries; the most is 47"}
 
 
 @pytest.mark.parametrize("kind", ["pytorchddp", "mpi", "torch_distributed"])
@@ -114,13 +71,13 @@ def test_a_strategy_is_enabled_by_text(sdk: Sdk, kind: str) -> None:
 
 
 def test_text_that_means_false_is_refused_with_what_the_sdk_makes_of_it(sdk: Sdk) -> None:
-    refused = _refused(sdk.made(distribution={"mpi": {"enabled": "false"}}))
+    refused = refusals(sdk.made(distribution={"mpi": {"enabled": "false"}}))
     assert "takes any text for true" in refused["estimator.distribution.mpi.enabled"]
 
 
 def test_smddp_beside_torchrun_is_told_which_one_starts(sdk: Sdk) -> None:
     both = {"smdistributed": {"dataparallel": {"enabled": True}}}
-    refused = _refused(sdk.made(distribution=both | {"torch_distributed": {"enabled": True}}))
+    refused = refusals(sdk.made(distribution=both | {"torch_distributed": {"enabled": True}}))
     assert "container starts torchrun" in refused["estimator.distribution"]
 
 
@@ -137,7 +94,7 @@ def test_a_subclass_that_may_change_the_request_is_refused(sdk: Sdk, name: str) 
     inherited = getattr(kind, name)
     mine = type("Mine", (kind,), {name: inherited})
     called = "()" if callable(inherited) else ""
-    assert f"Mine.{name}{called} replaces" in _refused(sdk.made(mine))["estimator"]
+    assert f"Mine.{name}{called} replaces" in refusals(sdk.made(mine))["estimator"]
 
 
 @pytest.mark.parametrize("name", ["report", "deploy", "create_model", "logs", "__init__"])
@@ -150,12 +107,12 @@ def test_a_subclass_that_changes_nothing_of_the_request_is_converted(sdk: Sdk, n
 def test_the_number_of_processes_is_given_as_text(sdk: Sdk) -> None:
     mpi = {"enabled": True, "processes_per_host": "8"}
     assert sdk.left(sdk.made(distribution={"mpi": mpi}), S3) == {}
-    refused = _refused(sdk.made(distribution={"mpi": {**mpi, "processes_per_host": "many"}}))
+    refused = refusals(sdk.made(distribution={"mpi": {**mpi, "processes_per_host": "many"}}))
     assert list(refused) == ["estimator.distribution.mpi.processes_per_host"]
 
 
 def test_a_reserved_hyperparameter_is_named(sdk: Sdk) -> None:
-    refused = _refused(sdk.made(hyperparameters={"sagemaker_program": "other.py"}))
+    refused = refusals(sdk.made(hyperparameters={"sagemaker_program": "other.py"}))
     assert "'other.py'" in refused["estimator.hyperparameters.sagemaker_program"]
 
 
@@ -168,7 +125,7 @@ def test_numbers_of_numpy_are_those_of_python(sdk: Sdk) -> None:
 
 def test_a_hyperparameter_without_a_form_in_json_is_named(sdk: Sdk) -> None:
     given = {"epochs": 3, "when": {1, 2}}
-    assert _refused(sdk.made(hyperparameters=given)).keys() == {"estimator.hyperparameters.when"}
+    assert refusals(sdk.made(hyperparameters=given)).keys() == {"estimator.hyperparameters.when"}
 
 
 def test_code_is_in_a_path(sdk: Sdk) -> None:
@@ -191,7 +148,7 @@ def test_mistakes_are_told_at_once_by_the_estimators_own_names(sdk: Sdk) -> None
         security_group_ids=[3],
         environment={"A": 1},
     )
-    refused = _refused(estimator)
+    refused = refusals(estimator)
     assert refused.keys() == {
         f"estimator.{name}"
         for name in (
@@ -267,6 +224,6 @@ def test_mistakes_of_the_estimator_and_of_the_pipeline_are_told_together(sdk: Sd
 def test_mistakes_in_pytorchddp_are_told_under_that_name(
     sdk: Sdk, options: dict[str, Any], place: str
 ) -> None:
-    refused = _refused(sdk.made(distribution={"pytorchddp": options}))
+    refused = refusals(sdk.made(distribution={"pytorchddp": options}))
     path = "estimator.distribution.pytorchddp (smdistributed.dataparallel)"
     assert list(refused) == [path + place]

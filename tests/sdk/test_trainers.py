@@ -556,6 +556,23 @@ def test_code_with_ignored_files_makes_equal_jobs(sdk: Sdk, tmp_path: Path) -> N
     assert from_model_trainer(trainer) == from_model_trainer(trainer)
 
 
+@pytest.mark.parametrize(
+    ("patterns", "message"),
+    [(["*.csv"], "gone is a link to something missing"), (["*"], "without ignore_patterns, holds")],
+)
+def test_code_that_cannot_be_copied_is_named(
+    sdk: Sdk, tmp_path: Path, patterns: list[str], message: str
+) -> None:
+    (tmp_path / "train.py").write_text("")
+    (tmp_path / "gone").symlink_to("nowhere")
+    source = sdk.names["SourceCode"](
+        source_dir=str(tmp_path), entry_script="train.py", ignore_patterns=patterns
+    )
+    trainer = sdk.trainer(training_image=PYTORCH, source_code=source)
+    refused = _refused(lambda: from_model_trainer(trainer))
+    assert message in refused["model_trainer.source_code.source_dir"]
+
+
 def test_settings_are_those_of_the_pipeline(sdk: Sdk) -> None:
     trainer = sdk.trainer()
     assert settings(trainer) == {"role": ROLE, "region": REGION}

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from orchestration.errors import PipelineError, Problem, near
+from orchestration.errors import PipelineError, Problem
 from orchestration.pipeline.afterwards.sections import all_stages
 from orchestration.pipeline.unusable import of_path
-from orchestration.stages.packing import contents, digest
+from orchestration.stages.packing import absent, contents, digest
 
 PLACES: Final[tuple[Literal["directory", "archive"], ...]] = ("directory", "archive")
 """The keys of code that hold a path."""
@@ -121,8 +121,7 @@ def _filled(code: Code, directory: Path, digests: Mapping[str, str]) -> Iterator
 
 def _entry(code: Code, directory: str, names: list[str]) -> Iterator[Problem]:
     entry_point = code.source["entry_point"]
-    if isinstance(entry_point, str) and entry_point not in names:
-        hint = near(entry_point, names)
+    if isinstance(entry_point, str) and (hint := absent(entry_point, names)) is not None:
         yield code.problem("entry_point", f"{directory} holds no {entry_point!r}{hint}")
 
 

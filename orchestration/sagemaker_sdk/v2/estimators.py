@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestration.sagemaker_sdk import channels, sources
+from orchestration.sagemaker_sdk.collected import Copying
 from orchestration.sagemaker_sdk.defaults import configured_tags
 from orchestration.sagemaker_sdk.findings import Findings, refuse_variables
 from orchestration.sagemaker_sdk.v2 import attributes, distributing, shapes
@@ -116,7 +117,8 @@ def _source(
         return sources.in_s3(script, directory, "source_dir", findings)
     if directory and not dependencies:
         return sources.folder(script, directory, "source_dir", findings, include)
-    return sources.put_together(script, directory, dependencies, code, findings)
+    copying = Copying(code, include)
+    return sources.put_together(script, directory, dependencies, copying, findings)
 
 
 def _text(value: Any) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from orchestration.errors import PipelineError
 from orchestration.sagemaker_sdk import sources
-from orchestration.sagemaker_sdk.collected import collected
+from orchestration.sagemaker_sdk.collected import Copying, collected, copied
 from orchestration.sagemaker_sdk.findings import Findings
 from orchestration.sagemaker_sdk.v3.shapes import plain, setting
 from orchestration.stages.packing import files
@@ -137,13 +137,13 @@ def _source(
     if not Path(place).is_dir() or not _ignored(Path(place), patterns):
         return sources.folder(entry, place, path, findings, include)
     ignored = shutil.ignore_patterns(*patterns)
-    target = collected(
-        lambda folder: shutil.copytree(place, folder, dirs_exist_ok=True, ignore=ignored),
-        code,
-        path,
-        findings,
-    )
-    return None if target is None else sources.folder(entry, target, path, findings)
+
+    def copy(folder: Path) -> None:
+        copied(Path(place), folder, ignored)
+        sources.refuse_absent(entry, folder, f"{place}, without ignore_patterns,", include)
+
+    target = collected(copy, Copying(code, include), path, findings)
+    return None if target is None else sources.folder(entry, target, path, findings, include)
 
 
 def _ignored(folder: Path, patterns: Sequence[str]) -> bool:
