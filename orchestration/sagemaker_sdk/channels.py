@@ -34,7 +34,10 @@ def from_inputs(inputs: object, findings: Findings) -> dict[str, Made]:
     """Convert the inputs of an estimator's ``fit()`` to channels."""
     made = {}
     for name, value in _named(inputs, findings):
-        channel = _input(value, f"inputs[{name!r}]", findings)
+        path = f"inputs[{name!r}]"
+        if name in made:
+            findings.add(path, "is the name of two inputs; rename one")
+        channel = _input(value, path, findings)
         if channel is not None:
             made[name] = channel
     return made
@@ -118,7 +121,10 @@ def _input(value: object, path: str, findings: Findings) -> Made | None:
         return None
     config = getattr(value, "config", None)
     if not isinstance(config, Mapping):
-        findings.add(path, f"is a {type(value).__name__}, not an input of a training job")
+        findings.add(
+            path,
+            f"is a {type(value).__name__}; give an S3 URI, a TrainingInput or a FileSystemInput",
+        )
         return None
     if "FileDataSource" in config.get("DataSource", {}):
         findings.add(path, "is on this machine (local mode); upload it, and give s3://…")

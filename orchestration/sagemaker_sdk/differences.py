@@ -41,7 +41,9 @@ DIFFERENCES: Final = (
         "HyperParameters.sagemaker_submit_directory",
         "the archive lies under the digest of its content in the pipeline's workspace, not under "
         "the job's name; it is reproducible, and leaves out __pycache__, *.pyc, .git, .venv, "
-        ".ipynb_checkpoints and .DS_Store",
+        ".ipynb_checkpoints and .DS_Store; S3:// becomes s3://, which the toolkit wants, and with "
+        "network isolation an archive in S3 keeps its name, which for the SDK is always "
+        "sourcedir.tar.gz",
     ),
     Difference(
         "V2",
@@ -56,7 +58,8 @@ DIFFERENCES: Final = (
     Difference(
         "V2",
         "HyperParameters.sagemaker_mpi_num_of_processes_per_host",
-        "a number, also where the distribution has its text, which the SDK sends as text",
+        "a whole number, also where the distribution has its text or a float, which the SDK sends "
+        "as they are",
     ),
     Difference(
         "V2",
@@ -110,8 +113,14 @@ DIFFERENCES: Final = (
         "V3",
         "InputDataConfig[code], InputDataConfig[sm_drivers]",
         "with source code: the toolkit takes it from sagemaker_submit_directory and brings its "
-        "own launchers, so neither the code nor V3's drivers are channels; the script runs in "
-        "/opt/ml/code instead of /opt/ml/input/data/code",
+        "own launchers, so neither the code nor V3's drivers are channels (with network isolation "
+        "its archive is); the script runs in /opt/ml/code instead of /opt/ml/input/data/code, and "
+        "__pycache__, *.pyc, .git, .venv, .ipynb_checkpoints and .DS_Store are left out",
+    ),
+    Difference(
+        "V3",
+        "InputDataConfig[].DataSource.S3DataSource.S3DataDistributionType",
+        "FullyReplicated, as V3 writes for an S3 URI, also where an S3DataSource does not say",
     ),
     Difference(
         "V3",

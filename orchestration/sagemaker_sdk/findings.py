@@ -24,6 +24,7 @@ class Findings:
 
     def add(self, path: str, message: str) -> None:
         """Record a problem; ``path`` is an attribute of the subject."""
+        path = path.removeprefix("_")
         self._found.append(Problem(f"{self.subject}.{path}" if path else self.subject, message))
 
     def under(self, path: str, problems: Iterable[Problem]) -> None:
@@ -45,7 +46,7 @@ class Findings:
                 # What has no value here was refused itself, and so were entries that don't count.
                 uncounted = entry["type"] == "too_short" and entry["input"]
                 if (entry["input"] is not None or not self._found) and not uncounted:
-                    self._add_once(self._place(path, entry["loc"]), phrase(entry))
+                    self.add_once(self._place(path, entry["loc"]), phrase(entry))
         except PipelineError as error:
             self.under(path, error.problems)
         return None
@@ -60,8 +61,11 @@ class Findings:
         rest = "".join(f".{part}" for part in location if _is_key(part))
         return f"{path}{rest}".removeprefix(".")
 
-    def _add_once(self, path: str, message: str) -> None:
-        # Each member of a union has a complaint of its own.
+    def add_once(self, path: str, message: str) -> None:
+        """Record a problem, unless there is one at this path.
+
+        Each member of a union has a complaint of its own.
+        """
         whole = f"{self.subject}.{path}" if path else self.subject
         if whole not in [problem.path for problem in self._found]:
             self.add(path, message)

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from pydantic import TypeAdapter, ValidationError
 
 from orchestration.errors import PipelineError, Problem, near
+from orchestration.phrases import phrase
 from orchestration.strategies.facts import key
 from orchestration.strategies.smp import INTERNAL_PARAMETERS, SMPv1, SMPv2
 from orchestration.strategies.smp_rules import own_rules
@@ -113,12 +114,15 @@ class _Reading:
         for name in options:
             if name not in known:
                 self.wrong(f"{path}.{name}", f"unknown option{near(name, known)}")
+            elif options[name] is None and name != "enabled":
+                self.wrong(f"{path}.{name}", "is None; remove it")
         if not isinstance(value, Mapping):
             return
         if "enabled" not in options:
             self.wrong(path, "lacks enabled, so the SDK silently ignores it; add enabled: true")
         elif not isinstance(options["enabled"], bool) and options["enabled"] not in _TRUE:
-            reason = "; the SDK takes any text for true" if options["enabled"] else ""
+            taken = "any text" if isinstance(options["enabled"], str) else "it"
+            reason = f"; the SDK takes {taken} for true" if options["enabled"] else ""
             got = f"expected true or false, got {options['enabled']!r}{reason}"
             self.wrong(f"{path}.enabled", got)
         if options.get("enabled", True):
@@ -193,8 +197,8 @@ class _Reading:
             strategy = _adapter().validate_python(fields)
         except ValidationError as error:
             for each in error.errors():
-                must = each["msg"].replace("Input should be", "it must be")
-                self.wrong(self.place(str(each["loc"][-1])), f"is {each['input']!r}; {must}")
+                expected = "text" if each["type"] == "string_type" else None
+                self.wrong(self.place(str(each["loc"][-1])), phrase(each, expected=expected))
             return None
         for path, message in _certain(strategy, framework):
             self.wrong(self.place(path), message)

@@ -89,8 +89,11 @@ def _archive(pair: Pair) -> None:
         assert our_uri is None
         return
     their_uri, our_uri = json.loads(their_uri), json.loads(our_uri)
-    if pair.job.source is not None and pair.job.source.uri is not None:
-        assert our_uri == their_uri
+    if pair.job.source is not None and isinstance(uri := pair.job.source.uri, str):
+        name = uri.rpartition("/")[2]
+        if pair.job.enable_network_isolation:
+            their_uri = their_uri.replace("sourcedir.tar.gz", name)
+        assert our_uri == their_uri.replace("S3://", "s3://")
     elif pair.job.enable_network_isolation:
         assert our_uri == their_uri
         _same_code(pair, _code_channel(pair.theirs), _code_channel(pair.ours))
@@ -183,8 +186,8 @@ def _enabled_as_text(pair: Pair) -> None:
 def _processes_as_text(pair: Pair) -> None:
     theirs, ours = _hyperparameters(pair)
     name = "sagemaker_mpi_num_of_processes_per_host"
-    if theirs.get(name, "").startswith('"'):
-        assert theirs[name] == f'"{ours[name]}"'
+    if name in theirs and theirs[name] != ours[name]:
+        assert theirs[name] in (f'"{ours[name]}"', f"{ours[name]}.0")
         theirs[name] = ours[name]
 
 

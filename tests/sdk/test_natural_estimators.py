@@ -81,34 +81,75 @@ def test_smddp_beside_torchrun_is_told_which_one_starts(sdk: Sdk) -> None:
     assert "container starts torchrun" in refused["estimator.distribution"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("hyperparameters", "_prepare_for_training", "_pytorch_distribution_configuration"),
-        *("_stage_user_code_in_s3", "get_vpc_config", "training_image_uri", "_framework_name"),
-        "fit",
-    ],
-)
-def test_a_subclass_that_may_change_the_request_is_refused(sdk: Sdk, name: str) -> None:
-    kind = sdk.names["PyTorch"]
-    inherited = getattr(kind, name)
-    mine = type("Mine", (kind,), {name: inherited})
-    called = "()" if callable(inherited) else ""
-    assert f"Mine.{name}{called} replaces" in refusals(sdk.made(mine))["estimator"]
-
-
-@pytest.mark.parametrize("name", ["report", "deploy", "create_model", "logs", "__init__"])
-def test_a_subclass_that_changes_nothing_of_the_request_is_converted(sdk: Sdk, name: str) -> None:
-    kind = sdk.names["PyTorch"]
-    mine = type("Mine", (kind,), {name: getattr(kind, name, lambda self: None)})
-    assert sdk.left(sdk.made(mine), S3) == {}
-
-
 def test_the_number_of_processes_is_given_as_text(sdk: Sdk) -> None:
     mpi = {"enabled": True, "processes_per_host": "8"}
     assert sdk.left(sdk.made(distribution={"mpi": mpi}), S3) == {}
     refused = refusals(sdk.made(distribution={"mpi": {**mpi, "processes_per_host": "many"}}))
     assert list(refused) == ["estimator.distribution.mpi.processes_per_host"]
+
+
+def test_the_number_of_processes_is_given_as_a_float(sdk: Sdk) -> None:
+    mpi = {"enabled": True, "processes_per_host": 8.0}
+    assert sdk.left(sdk.made(distribution={"mpi": mpi})) == {}
+
+
+def test_an_option_that_is_none_is_named(sdk: Sdk) -> None:
+    mpi = {"enabled": True, "custom_mpi_options": None}
+    refused = refusals(sdk.made(distribution={"mpi": mpi}))
+    assert refused == {"estimator.distribution.mpi.custom_mpi_options": "is None; remove it"}
+
+
+def test_what_the_sdk_itself_refuses_of_a_distribution_is_told_once(sdk: Sdk) -> None:
+    ddp = {"pytorchddp": {"enabled": True}}
+    refused = refusals(sdk.made(instance_type="ml.p5.48xlarge", distribution=ddp))
+    assert list(refused) == ["estimator.distribution"]
+    assert "do not support p5" in refused["estimator.distribution"]
+
+
+@pytest.mark.parametrize(
+    ("uri", "isolated"),
+    [("S3://my-bucket/x.tar.gz", False), ("s3://my-bucket/x.tar.gz", True)],
+)
+def test_an_archive_in_s3_is_used_as_it_is_named(sdk: Sdk, uri: str, isolated: bool) -> None:
+    given = {"source_dir": uri, "enable_network_isolation": isolated}
+    assert sdk.left(sdk.made(**given)) == {}
+
+
+def test_groups_go_without_an_instance_type(sdk: Sdk) -> None:
+    groups = [sdk.names["InstanceGroup"]("a", "ml.c5.xlarge", 1)]
+    assert list(refusals(sdk.made(instance_groups=groups))) == ["estimator.instance_groups"]
+    estimator = sdk.made()
+    estimator.instance_type = None
+    assert list(refusals(estimator)) == ["estimator.instance_type"]
+
+
+def test_two_inputs_of_one_name_are_refused(sdk: Sdk) -> None:
+    record = sdk.names["RecordSet"]
+    inputs = [record(S3, 10, 2, channel="train"), record(f"{S3}/b", 10, 2, channel="train")]
+    assert list(refusals(sdk.made(), inputs)) == ["estimator.inputs['train']"]
+
+
+def test_pipeline_variables_hide_nothing_else(sdk: Sdk) -> None:
+    estimator = sdk.made(
+        max_run=sdk.names["ParameterInteger"]("seconds"),
+        hyperparameters={"lr": sdk.names["ParameterString"]("lr")},
+        volume_size=0,
+        environment={"A": 1},
+    )
+    assert refusals(estimator, {"training": "data/"}).keys() == {
+        *("estimator.max_run", "estimator.hyperparameters.lr", "estimator.volume_size"),
+        *("estimator.environment.A", "estimator.inputs['training']"),
+    }
+
+
+def test_local_mode_hides_nothing_else(sdk: Sdk) -> None:
+    estimator = sdk.made(volume_size=0)
+    estimator.instance_type = "local_gpu"
+    estimator.output_path = "file:///out"
+    assert refusals(estimator, {"training": "file:///data"}).keys() == {
+        *("estimator.instance_type", "estimator.volume_size", "estimator.output_path"),
+        "estimator.inputs['training']",
+    }
 
 
 def test_a_reserved_hyperparameter_is_named(sdk: Sdk) -> None:

@@ -83,6 +83,11 @@ def _different(job: TrainingJob, theirs: dict[str, Any]) -> dict[str, Any]:
     if theirs.get("CheckpointConfig", {}).get("S3Uri", "").endswith("/checkpoints"):
         assert ours["CheckpointConfig"].pop("S3Uri") == f"{RUN_PLACE}/checkpoints"
         del theirs["CheckpointConfig"]["S3Uri"]
+    for channel in theirs.get("InputDataConfig", ()):
+        if "S3DataSource" in channel["DataSource"]:
+            channel["DataSource"]["S3DataSource"].setdefault(
+                "S3DataDistributionType", "FullyReplicated"
+            )
     return {
         field: (theirs.get(field), ours.get(field))
         for field in {**theirs, **ours}
@@ -201,6 +206,12 @@ INPUTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "overriding": lambda n: [n["InputData"](channel_name="own", data_source=S3)],
     "with a type": lambda n: [
         n["InputData"](channel_name="training", data_source=S3, content_type="text/csv")
+    ],
+    "a source that says little": lambda n: [
+        n["InputData"](
+            channel_name="training",
+            data_source=n["S3DataSource"](s3_data_type="S3Prefix", s3_uri=S3),
+        ),
     ],
     "sources": lambda n: [
         n["InputData"](
@@ -408,6 +419,41 @@ def test_defaults_of_the_sdks_configuration_are_named(sdk: Sdk) -> None:
     trainer = sdk.trainer(sagemaker_session=session)
     path = "model_trainer.sagemaker_session.sagemaker_config.SageMaker.TrainingJob.Environment"
     assert _refused(lambda: from_model_trainer(trainer)).keys() == {path}
+
+
+def test_a_subclass_that_may_change_the_request_is_refused(sdk: Sdk) -> None:
+    kind = sdk.names["ModelTrainer"]
+    own = {"__annotations__": {"team": str}, "team": "ours", "__module__": __name__}
+    plain = type("Plain", (kind,), own)
+    given = {"role": ROLE, "sagemaker_session": sdk.session, "training_image": IMAGE}
+    assert from_model_trainer(plain(**given)) == from_model_trainer(kind(**given))
+    mine = type("Mine", (kind,), {**own, "train": lambda self, *inputs: None})
+    refused = _refused(lambda: from_model_trainer(mine(**given)))
+    assert "Mine.train() replaces the SDK's own" in refused["model_trainer"]
+
+
+@pytest.mark.parametrize("inputs", [{"train": S3}, S3, [S3]])
+def test_inputs_of_a_wrong_shape_are_named(sdk: Sdk, inputs: Any) -> None:
+    refused = _refused(lambda: from_model_trainer(sdk.trainer(), inputs))
+    assert "give a list of InputData" in refused["model_trainer.input_data_config"]
+
+
+def test_two_inputs_of_one_name_are_refused(sdk: Sdk) -> None:
+    inputs = [sdk.names["InputData"](channel_name="t", data_source=S3)] * 2
+    refused = _refused(lambda: from_model_trainer(sdk.trainer(), inputs))
+    assert list(refused) == ["model_trainer.input_data_config['t']"]
+
+
+def test_numbers_of_numpy_are_the_text_that_v3_makes_of_them(sdk: Sdk) -> None:
+    numpy = pytest.importorskip("numpy")
+    given = {"a": numpy.int64(3), "b": numpy.float32(0.1), "c": numpy.bool_(True)}
+    trainer = sdk.trainer(hyperparameters=given)
+    assert _different(from_model_trainer(trainer), sdk.sent(trainer)) == {}
+    source = sdk.names["SourceCode"](source_dir=str(sdk.code), entry_script="train.py")
+    scripted = sdk.trainer(training_image=PYTORCH, source_code=source, hyperparameters=given)
+    assert from_model_trainer(scripted).hyperparameters == {"a": 3, "b": 0.1, "c": True}
+    array = sdk.trainer(hyperparameters={"a": numpy.arange(3)})
+    assert "model_trainer.hyperparameters.a" in _refused(lambda: from_model_trainer(array))
 
 
 def test_something_else_is_no_trainer(sdk: Sdk) -> None:

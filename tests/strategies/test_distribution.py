@@ -92,7 +92,7 @@ def test_what_the_sdk_takes_is_a_strategy(
         (
             {"mpi": {**ON, "processes_per_host": 0}},
             "distribution.mpi.processes_per_host",
-            "greater than or equal to 1",
+            "the least is 1",
         ),
         ({"smdistributed": []}, "distribution.smdistributed", "expected a mapping"),
         ({"smdistributed": {"ddp": ON}}, "distribution.smdistributed.ddp", "unknown library"),

@@ -9,6 +9,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from orchestration.sagemaker_sdk.findings import Findings, refuse_variables
+from orchestration.sagemaker_sdk.subclasses import (
+    UNKNOWN,
+    described,
+    is_set,
+    own_attributes,
+    refuse_replaced,
+)
 
 CONVERTED: Final = frozenset(
     [
@@ -42,6 +49,7 @@ REFUSED: Final = {
 }
 OF_FIELDS: Final = {
     "algorithm": "algorithm_arn",
+    "channels": "inputs",
     "checkpoint_s3_uri.local_path": "checkpoint_local_path",
     "checkpoint_s3_uri.uri": "checkpoint_s3_uri",
     "arguments": "container_arguments",
@@ -59,17 +67,21 @@ OF_FIELDS: Final = {
     "output_path.uri": "output_path",
     "security_groups": "security_group_ids",
     "subnets": "subnets",
+    "tensorboard_output_config.local_path": "tensorboard_output_config.container_local_output_path",
+    "tensorboard_output_config.uri": "tensorboard_output_config.s3_output_path",
     "training_plan": "training_plan",
     "volume_gib": "volume_size",
     "volume_kms_key": "volume_kms_key",
 }
 """The estimator's attributes, by the fields that they become."""
+LOCAL_MODE: Final = "the SDK's local mode (orchestrate run runs a pipeline on this machine)"
 HARMLESS: Final = frozenset(
     [
         *("logs", "latest_job_debugger_artifacts_path", "rule_job_summary"),
         *("latest_job_tensorboard_artifacts_path", "latest_job_profiler_artifacts_path"),
         *("attach", "deploy", "register", "create_model", "compile_model", "transformer"),
         *("model_data", "delete_endpoint", "_abc_impl"),
+        "_prepare_init_params_from_job_description",
     ]
 )
 """Names of the SDK's classes that a user's class may define: they shape no request of ``fit()``.
@@ -98,7 +110,8 @@ def checked(estimator: Any, findings: Findings) -> bool:
     """
     kinds = [kind.__name__ for kind in type(estimator).__mro__]
     if "EstimatorBase" not in kinds:
-        findings.add("", f"is a {kinds[0]}, not an estimator of the SageMaker Python SDK's V2")
+        got = described(estimator)
+        findings.add("", f"is {got}, not an estimator of the SageMaker Python SDK's V2")
         return False
     if "AmazonAlgorithmEstimatorBase" in kinds:
         findings.add(
@@ -107,20 +120,19 @@ def checked(estimator: Any, findings: Findings) -> bool:
             "Estimator(image_uri=image_uris.retrieve(…)) with hyperparameters for the algorithm",
         )
         return False
-    attributes = vars(estimator)
-    for name, value in attributes.items():
+    skipped = refuse_replaced(estimator, HARMLESS, findings) | own_attributes(type(estimator))
+    for name, value in vars(estimator).items():
+        if name in skipped:
+            continue
         if name in REFUSED:
             if value:
                 findings.add(name, f"has no counterpart: {REFUSED[name]}")
-        elif name not in CONVERTED | SILENT and value not in (None, False, [], {}, ()):
-            findings.add(
-                name,
-                f"is {value!r}, and this attribute is unknown here; reset it",
-            )
-    _overrides(estimator, findings)
-    local = _local_mode(estimator, findings)
-    given = {k: v for k, v in attributes.items() if k in CONVERTED}
-    return not (refuse_variables(findings, given) or local)
+        elif name not in CONVERTED | SILENT and is_set(value):
+            findings.add(name, f"is {value!r:.80}, and {UNKNOWN}")
+    refuse_variables(findings, {k: v for k, v in vars(estimator).items() if k in CONVERTED})
+    if getattr(estimator.sagemaker_session, "local_mode", False) is True:
+        findings.add("sagemaker_session", f"is {LOCAL_MODE}; give a session of AWS")
+    return True
 
 
 def fitted(estimator: Any) -> bool:
@@ -138,44 +150,3 @@ def given_place(estimator: Any, place: Any) -> str | None:
 def output_path(estimator: Any) -> str | None:
     """Return the output path that the user set; not the default that ``fit()`` filled in."""
     return given_place(estimator, estimator.output_path)
-
-
-def _overrides(estimator: Any, findings: Findings) -> None:
-    """Report what a user's class replaces of the SDK's, but for what shapes no request."""
-    kinds = type(estimator).__mro__
-    sdk = {name for kind in kinds if _is_sdk(kind) for name in vars(kind)}
-    for kind in kinds:
-        if _is_sdk(kind):
-            continue
-        for name in sorted(vars(kind).keys() & sdk - HARMLESS):
-            if not name.startswith("__"):
-                called = "()" if callable(vars(kind)[name]) else ""
-                findings.add(
-                    "",
-                    f"{kind.__name__}.{name}{called} replaces the SDK's own and can change what "
-                    "fit() sends, which is not read here; set what it adds on an estimator of the "
-                    "SDK's own class",
-                )
-
-
-def _is_sdk(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] == "sagemaker"
-
-
-def _local_mode(estimator: Any, findings: Findings) -> bool:
-    """Report the SDK's local mode, and return whether it was asked for."""
-    local = estimator.instance_type in ("local", "local_gpu")
-    if local or getattr(estimator.sagemaker_session, "local_mode", False) is True:
-        findings.add(
-            "instance_type" if local else "sagemaker_session",
-            "is the SDK's local mode; give an instance type (orchestrate run runs a pipeline "
-            "on this machine)",
-        )
-    files = [
-        (name, value)
-        for name in ("output_path", "model_uri")
-        if isinstance(value := getattr(estimator, name), str) and value.startswith("file://")
-    ]
-    for name, value in files:
-        findings.add(name, f"{value} is on this machine (local mode); give s3://…")
-    return bool(local or files)

@@ -19,6 +19,9 @@ def container(estimator: Any, findings: Findings) -> dict[str, Any]:
     arn = getattr(estimator, "algorithm_arn", None)
     if arn is not None:
         return {"algorithm": arn}
+    if not (estimator.instance_type or estimator.instance_groups):
+        # It was refused; the SDK picks images by it.
+        return {"image": getattr(estimator, "image_uri", None) or "unknown"}
     try:
         image: str = estimator.training_image_uri()
     except ValueError as error:
@@ -39,7 +42,7 @@ def framework_of(estimator: Any, findings: Findings) -> Framework | None:
     name = getattr(estimator, "_framework_name", None)
     if name is None:
         return None
-    version = estimator.framework_version
+    version = getattr(estimator, "framework_version", None)
     base = None
     if name == "huggingface":
         base = f"{estimator.base_framework_name}{estimator.base_framework_version or ''}"

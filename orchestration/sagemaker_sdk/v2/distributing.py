@@ -61,6 +61,8 @@ def distributed(estimator: Any, has_source: bool, findings: Findings) -> Distrib
         # It was refused, and the SDK may not be able to read it either.
         return Distributed(strategy, own, extra)
     wanted = _sent_by_sdk(estimator, findings)
+    if wanted is None:
+        return Distributed(strategy, own, extra)
     sent = as_json(_sent_by_us(estimator, strategy))
     for name in sent.keys() - wanted.keys():
         findings.add("distribution", f"the SDK does not send {name}, which {strategy.kind} sends")
@@ -156,8 +158,8 @@ def _given(estimator: Any, findings: Findings) -> dict[str, str]:
     return as_json(hyperparameters.checked(raw, findings))
 
 
-def _sent_by_sdk(estimator: Any, findings: Findings) -> dict[str, str]:
-    """Return the hyperparameters that the SDK derives from the distribution."""
+def _sent_by_sdk(estimator: Any, findings: Findings) -> dict[str, str] | None:
+    """Return the hyperparameters that the SDK derives from the distribution; None if it refuses."""
     if getattr(estimator, "_framework_name", None) == "mxnet":
         return as_json(
             {
@@ -176,7 +178,7 @@ def _sent_by_sdk(estimator: Any, findings: Findings) -> dict[str, str]:
                 return as_json(configured(distribution=distribution))
             except (ValueError, TypeError) as error:
                 findings.add("distribution", f"is refused by the SDK: {error}")
-                return {}
+                return None
     return {}
 
 

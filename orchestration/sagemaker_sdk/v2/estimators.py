@@ -56,9 +56,10 @@ def from_estimator(
     counterpart.
     """
     findings = Findings("estimator", attributes.OF_FIELDS)
-    readable = attributes.checked(estimator, findings)
-    if refuse_variables(findings, {"inputs": inputs}) or not readable:
+    if not attributes.checked(estimator, findings):
         findings.end()
+    if refuse_variables(findings, {"inputs": inputs}):
+        inputs = None
     estimator = shapes.shaped(estimator, findings)
     source = _source(estimator, code, include, findings)
     seen = observed(estimator, attributes.output_path(estimator), findings)
@@ -154,6 +155,10 @@ def _machines(estimator: Any, findings: Findings) -> dict[str, Any]:
         )
         for group in estimator.instance_groups or ()
     )
+    if groups and (estimator.instance_type or estimator.instance_count):
+        findings.add("instance_groups", "go without instance_type and instance_count; remove these")
+    if not groups and not estimator.instance_type:
+        findings.add_once("instance_type", "is missing; give it, or instance_groups")
     cluster = findings.made(
         "instance_groups" if groups else "instance_type",
         lambda: Cluster(

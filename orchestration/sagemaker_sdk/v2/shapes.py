@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from orchestration.sagemaker_sdk.findings import Findings, is_variable
+from orchestration.sagemaker_sdk.findings import Findings, is_variable, variables
+from orchestration.sagemaker_sdk.v2.attributes import CONVERTED, LOCAL_MODE
 
 _MOST_SHOWN: Final = 80
 
@@ -43,14 +44,16 @@ class Shape:
 def shaped(estimator: Any, findings: Findings) -> Any:
     """Report attributes of a wrong shape, and return an estimator without them.
 
-    So the others are read, and all problems are told at once. The estimator itself stays as it is.
+    So the others are read, and all problems are told at once. Attributes that hold pipeline
+    variables are left out too. The estimator itself stays as it is.
     """
     wrong: dict[str, Any] = {}
-    for name, shape in SHAPES.items():
-        problems = list(shape.problems(name.removeprefix("_"), getattr(estimator, name, None)))
+    for name, value in vars(estimator).items():
+        shape = SHAPES.get(name, _ANY)
+        problems = list(shape.problems(name.removeprefix("_"), value))
         for path, message in problems:
             findings.add(path, message)
-        if problems:
+        if problems or (name in CONVERTED and any(variables(value, name))):
             wrong[name] = shape.otherwise
     if not wrong:
         return estimator
@@ -89,7 +92,16 @@ def _or_unset(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is False or value == {} or fits(value)
 
 
+_ANY: Final = Shape(words="anything", fits=_is(bool, object))
 _TEXT: Final = Shape(words="text", fits=_is(str))
+_MACHINE: Final = Shape(
+    words=f"an instance type; local is {LOCAL_MODE}",
+    fits=lambda value: isinstance(value, str) and value not in ("local", "local_gpu"),
+)
+_PLACE: Final = Shape(
+    words=f"s3://…; file:// is {LOCAL_MODE}",
+    fits=lambda value: isinstance(value, str) and not value.startswith("file://"),
+)
 _PATH: Final = Shape(words="a path", fits=_is(str, os.PathLike))
 _NUMBER: Final = Shape(words="a whole number", fits=_is(int))
 _FLAG: Final = Shape(words="True or False", fits=_is(bool))
@@ -110,15 +122,17 @@ def _all(names: Iterable[str], shape: Shape) -> dict[str, Shape]:
 SHAPES: Final[Mapping[str, Shape]] = {
     **_all(
         (
-            *("instance_type", "volume_kms_key", "training_plan", "checkpoint_s3_uri"),
-            *("checkpoint_local_path", "input_mode", "model_uri", "model_channel_name"),
-            *("output_path", "output_kms_key", "role", "image_uri", "algorithm_arn"),
+            *("volume_kms_key", "training_plan", "checkpoint_s3_uri", "checkpoint_local_path"),
+            *("input_mode", "model_channel_name", "output_kms_key", "role", "image_uri"),
+            "algorithm_arn",
             *("training_repository_access_mode", "framework_version", "py_version"),
             *("training_repository_credentials_provider_arn", "pytorch_version"),
             *("tensorflow_version", "base_framework_name", "base_framework_version"),
         ),
         _TEXT,
     ),
+    "instance_type": _MACHINE,
+    **_all(("model_uri", "output_path"), _PLACE),
     **_all(("source_dir", "entry_point"), _PATH),
     **_all(
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import posixpath
 import re
 import shutil
 from collections.abc import Collection, Sequence
@@ -89,7 +90,7 @@ def _check(code_settings: Any, findings: Findings) -> None:
     elif setting(code_settings, "args"):
         findings.add("source_code.args", "are ignored by V3 without a command; remove them")
     requirements = setting(code_settings, "requirements")
-    if requirements not in (None, "requirements.txt"):
+    if requirements is not None and posixpath.normpath(requirements) != "requirements.txt":
         findings.add(
             "source_code.requirements",
             f"is {requirements!r}; the toolkit installs requirements.txt of source_dir only",

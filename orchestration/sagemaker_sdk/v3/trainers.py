@@ -9,12 +9,18 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from orchestration.sagemaker_sdk import channels, hyperparameters
+from orchestration.sagemaker_sdk import channels
 from orchestration.sagemaker_sdk.defaults import refuse_defaults
 from orchestration.sagemaker_sdk.findings import Findings, refuse_variables
-from orchestration.sagemaker_sdk.hyperparameters import as_json
-from orchestration.sagemaker_sdk.v3 import attributes
-from orchestration.sagemaker_sdk.v3.scripts import Script, script
+from orchestration.sagemaker_sdk.subclasses import (
+    UNKNOWN,
+    described,
+    is_set,
+    own_attributes,
+    refuse_replaced,
+)
+from orchestration.sagemaker_sdk.v3 import attributes, hyperparameters
+from orchestration.sagemaker_sdk.v3.scripts import script
 from orchestration.sagemaker_sdk.v3.shapes import plain, setting
 from orchestration.stages.training import Checkpoints, ModelOutput, TrainingJob
 from orchestration.stages.training.cluster import Cluster, InstanceGroup, Machines, ManagedSpot
@@ -62,7 +68,7 @@ def from_model_trainer(
         **_machines(model_trainer, findings),
         **_places(model_trainer, findings),
         **_options(model_trainer, findings),
-        **_hyperparameters(model_trainer, started, findings),
+        **hyperparameters.read(model_trainer, started.source is not None, findings),
     }
     job = findings.made("", lambda: TrainingJob(**fields))
     findings.end()
@@ -74,23 +80,20 @@ def _check(trainer: Any, inputs: Any, findings: Findings) -> bool:
     """Report settings without a counterpart, and return whether the others can be read."""
     kinds = [kind.__name__ for kind in type(trainer).__mro__]
     if "ModelTrainer" not in kinds:
-        findings.add("", f"is a {kinds[0]}, not a ModelTrainer of the SageMaker Python SDK's V3")
+        got = described(trainer)
+        findings.add("", f"is {got}, not a ModelTrainer of the SageMaker Python SDK's V3")
         return False
+    refuse_replaced(trainer, (), findings)
     if getattr(trainer.training_mode, "name", None) != "SAGEMAKER_TRAINING_JOB":
         findings.add(
             "training_mode",
             "is the SDK's local mode; orchestrate run runs a pipeline on this machine",
         )
-    for field in type(trainer).model_fields:
+    known = attributes.CONVERTED | attributes.SILENT | attributes.REFUSED.keys()
+    for field in type(trainer).model_fields.keys() - known - own_attributes(type(trainer)):
         value = setting(trainer, field)
-        if (
-            field not in attributes.CONVERTED | attributes.SILENT | attributes.REFUSED.keys()
-            and value not in (None, [], {})
-        ):
-            findings.add(
-                field,
-                f"is {value!r}, and this attribute is unknown here; reset it",
-            )
+        if is_set(value):
+            findings.add(field, f"is {value!r:.80}, and {UNKNOWN}")
     for field, reason in attributes.REFUSED.items():
         if setting(trainer, field):
             findings.add(field, f"has no counterpart: {reason}")
@@ -103,8 +106,7 @@ def _check(trainer: Any, inputs: Any, findings: Findings) -> bool:
 
 def _channels(trainer: Any, inputs: Any, findings: Findings) -> dict[str, channels.Made]:
     """Return the trainer's own inputs, overridden by those passed to ``train()``."""
-    listed = {each.channel_name: each for each in setting(trainer, "input_data_config") or ()}
-    listed |= {each.channel_name: each for each in inputs or ()}
+    listed = _by_name(setting(trainer, "input_data_config"), findings) | _by_name(inputs, findings)
     made = {}
     for name, entry in listed.items():
         path = f"input_data_config[{name!r}]"
@@ -113,6 +115,20 @@ def _channels(trainer: Any, inputs: Any, findings: Findings) -> dict[str, channe
         if channel is not None:
             made[name] = channel
     return made
+
+
+def _by_name(inputs: Any, findings: Findings) -> dict[str, Any]:
+    listed: dict[str, Any] = {}
+    for entry in inputs if isinstance(inputs, list | tuple) else [inputs]:
+        name = getattr(entry, "channel_name", None)
+        if name is None and entry is not None:
+            got = described(entry)
+            findings.add("input_data_config", f"is {got}; give a list of InputData and Channel")
+        elif name in listed:
+            findings.add(f"input_data_config[{name!r}]", "is the name of two inputs; rename one")
+        elif name is not None:
+            listed[name] = entry
+    return listed
 
 
 def _channel(entry: Any, path: str, findings: Findings) -> Mapping[str, Any] | None:
@@ -252,43 +268,3 @@ def _named(trainer: Any, path: str, key: str, value: str, findings: Findings) ->
             findings.add(f"{path}[{number}]", f"names {entry[key]!r} a second time")
         named[entry[key]] = entry[value]
     return named
-
-
-def _hyperparameters(trainer: Any, started: Script, findings: Findings) -> dict[str, Any]:
-    """Return the hyperparameters, and fields that only the request has."""
-    original = hyperparameters.checked(setting(trainer, "hyperparameters") or {}, findings)
-    if started.source is not None:
-        for name in sorted(hyperparameters.TOOLKIT & original.keys()):
-            findings.add(
-                f"hyperparameters.{name}",
-                "is set by the toolkit's own request, which this would contradict; remove it",
-            )
-            del original[name]
-    extra: dict[str, Any] = {}
-    if started.source is None:
-        own: dict[str, Any] = {name: _serialized(value) for name, value in original.items()}
-    else:
-        own, encoded = hyperparameters.split(as_json(original), encoded=True)
-        extra = {"HyperParameters": encoded} if encoded else {}
-    config = plain(setting(trainer, "training_image_config"))
-    if config:
-        extra["AlgorithmSpecification"] = {"TrainingImageConfig": config}
-    placement = plain(setting(trainer.compute, "instance_placement_config"))
-    if placement:
-        extra["ResourceConfig"] = {"InstancePlacementConfig": placement}
-    further = {
-        "InfraCheckConfig": "_infra_check_config",
-        "RemoteDebugConfig": "_remote_debug_config",
-        "SessionChainingConfig": "_session_chaining_config",
-        "ModelPackageConfig": "model_package_config",
-    }
-    for field, attribute in further.items():
-        value = plain(setting(trainer, attribute))
-        if value:
-            extra[field] = value
-    return {"hyperparameters": own, "extra_request": extra}
-
-
-def _serialized(value: Any) -> str:
-    """Serialize a hyperparameter like V3: text unchanged, else JSON."""
-    return value if isinstance(value, str) else as_json({"": value})[""]
