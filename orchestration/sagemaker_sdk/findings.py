@@ -32,10 +32,15 @@ class Findings:
         for problem in problems:
             self.add(".".join(part for part in (path, problem.path) if part), problem.message)
 
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The problems so far, each once."""
+        return tuple(dict.fromkeys(self._found))
+
     def end(self) -> None:
         """Raise :class:`~orchestration.errors.PipelineError` if there are problems."""
         if self._found:
-            raise PipelineError(dict.fromkeys(self._found))
+            raise PipelineError(self.problems)
 
     def made(self, path: str, make: Callable[[], T]) -> T | None:
         """Return the result of ``make``; record refusals of our models at ``path``."""
@@ -46,20 +51,20 @@ class Findings:
                 # What has no value here was refused itself, and so were entries that don't count.
                 uncounted = entry["type"] == "too_short" and entry["input"]
                 if (entry["input"] is not None or not self._found) and not uncounted:
-                    self.add_once(self._place(path, entry["loc"]), phrase(entry))
+                    self.add_once(self.place(path, entry["loc"]), phrase(entry))
         except PipelineError as error:
             self.under(path, error.problems)
         return None
 
-    def _place(self, path: str, location: tuple[str | int, ...]) -> str:
+    def place(self, path: str, location: tuple[str | int, ...]) -> str:
         """Return the attribute that a place in one of our models is made of."""
         for end in range(len(location), 0, -1):
             field = ".".join(str(part) for part in location[:end])
-            name = self._names.get(f"{path}.{field}", self._names.get(field))
+            name = self._names.get(f"{path}.{field}".removeprefix("."))
             if name is not None:
                 return name + "".join(f"[{part!r}]" for part in location[end:] if _is_key(part))
         rest = "".join(f".{part}" for part in location if _is_key(part))
-        return f"{path}{rest}".removeprefix(".")
+        return f"{self._names.get(path, path)}{rest}".removeprefix(".")
 
     def add_once(self, path: str, message: str) -> None:
         """Record a problem, unless there is one at this path.

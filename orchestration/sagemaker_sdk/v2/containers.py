@@ -47,7 +47,7 @@ def framework_of(estimator: Any, findings: Findings) -> Framework | None:
     if name == "huggingface":
         base = f"{estimator.base_framework_name}{estimator.base_framework_version or ''}"
     return findings.made(
-        "framework_version",
+        "framework",
         lambda: Framework(
             name=name,
             version=version,

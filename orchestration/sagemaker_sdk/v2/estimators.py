@@ -55,14 +55,37 @@ def from_estimator(
     Raises :class:`~orchestration.errors.PipelineError` that names every attribute without a
     counterpart.
     """
+    job, findings = converted(
+        estimator,
+        inputs,
+        name=name,
+        experiment_config=experiment_config,
+        code=code,
+        include=include,
+    )
+    findings.end()
+    assert job is not None  # noqa: S101 - otherwise there was a finding
+    return job
+
+
+def converted(
+    estimator: Any,
+    inputs: object = None,
+    *,
+    name: str,
+    experiment_config: Mapping[str, str] | None = None,
+    code: str | Path | None = None,
+    include: Collection[str] = (),
+) -> tuple[TrainingJob | None, Findings]:
+    """Convert as much of an estimator as can be; returns what is wrong, too."""
     findings = Findings("estimator", attributes.OF_FIELDS)
     if not attributes.checked(estimator, findings):
-        findings.end()
+        return None, findings
     if refuse_variables(findings, {"inputs": inputs}):
         inputs = None
     estimator = shapes.shaped(estimator, findings)
     source = _source(estimator, code, include, findings)
-    seen = observed(estimator, attributes.output_path(estimator), findings)
+    seen = observed(estimator, findings)
     hyperparameters = distributing.distributed(estimator, source is not None, findings)
     extra = _extra(estimator)
     fields: dict[str, Any] = {
@@ -82,10 +105,7 @@ def from_estimator(
         **_options(estimator, inputs, findings),
         "extra_request": {**extra, **seen.extra, **hyperparameters.request()},
     }
-    job = findings.made("", lambda: TrainingJob(**fields))
-    findings.end()
-    assert job is not None  # noqa: S101 - otherwise there was a finding
-    return job
+    return findings.made("", lambda: TrainingJob(**fields)), findings
 
 
 def settings(estimator: Any) -> dict[str, str]:
@@ -160,7 +180,7 @@ def _machines(estimator: Any, findings: Findings) -> dict[str, Any]:
     if not groups and not estimator.instance_type:
         findings.add_once("instance_type", "is missing; give it, or instance_groups")
     cluster = findings.made(
-        "instance_groups" if groups else "instance_type",
+        "cluster.groups" if groups else "cluster",
         lambda: Cluster(
             instance_type=None if groups else estimator.instance_type,
             instance_count=None if groups else estimator.instance_count,
@@ -175,7 +195,7 @@ def _machines(estimator: Any, findings: Findings) -> dict[str, Any]:
     if estimator.use_spot_instances and not estimator.max_wait:
         findings.add("max_wait", "is needed with use_spot_instances: seconds, at least max_run")
     elif estimator.use_spot_instances:
-        spot = findings.made("max_wait", lambda: ManagedSpot(max_wait_s=estimator.max_wait))
+        spot = findings.made("spot", lambda: ManagedSpot(max_wait_s=estimator.max_wait))
     elif estimator.max_wait:
         findings.add("max_wait", "only has an effect with use_spot_instances; remove it")
     return {
@@ -188,7 +208,7 @@ def _machines(estimator: Any, findings: Findings) -> dict[str, Any]:
 
 def _places(estimator: Any, findings: Findings) -> dict[str, Any]:
     output = findings.made(
-        "output_path",
+        "output",
         lambda: ModelOutput(
             uri=attributes.output_path(estimator),
             kms_key=estimator.output_kms_key,
@@ -198,7 +218,7 @@ def _places(estimator: Any, findings: Findings) -> dict[str, Any]:
     checkpoints = None
     if estimator.checkpoint_s3_uri:
         checkpoints = findings.made(
-            "checkpoint_s3_uri",
+            "checkpoints",
             lambda: Checkpoints(
                 uri=estimator.checkpoint_s3_uri, local_path=estimator.checkpoint_local_path
             ),
@@ -210,7 +230,7 @@ def _places(estimator: Any, findings: Findings) -> dict[str, Any]:
     vpc = None
     if estimator.subnets or estimator.security_group_ids:
         vpc = findings.made(
-            "subnets",
+            "vpc",
             lambda: Vpc(
                 subnets=tuple(estimator.subnets or ()),
                 security_groups=tuple(estimator.security_group_ids or ()),
@@ -262,7 +282,7 @@ def _experiment(config: Mapping[str, str] | None, findings: Findings) -> Experim
     for key in config.keys() - _EXPERIMENT.keys():
         findings.add(f"experiment_config.{key}", "is not a field of an experiment's configuration")
     fields = {ours: config[theirs] for theirs, ours in _EXPERIMENT.items() if theirs in config}
-    return findings.made("experiment_config", lambda: Experiment(**fields))
+    return findings.made("experiment", lambda: Experiment(**fields))
 
 
 def _extra(estimator: Any) -> dict[str, Any]:

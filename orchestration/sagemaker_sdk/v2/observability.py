@@ -44,7 +44,7 @@ class Observed:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def observed(estimator: Any, output: str | None, findings: Findings) -> Observed:
+def observed(estimator: Any, findings: Findings) -> Observed:
     """Read what an estimator's job records."""
     region = estimator.sagemaker_session.boto_region_name
     observed = Observed()
@@ -63,13 +63,13 @@ def observed(estimator: Any, output: str | None, findings: Findings) -> Observed
     elif hook is None and debug_rules:
         observed.extra["DebugRuleConfigurations"] = [rule.request() for rule in debug_rules]
     elif hook is not None:
-        place = given_place(estimator, hook.s3_output_path) or output
+        place = given_place(estimator, hook.s3_output_path)
         observed.debugger = _debugger(hook, place, rules, debug_rules, findings)
-    _profile(estimator, region, output, observed, findings)
+    _profile(estimator, region, observed, findings)
     board = estimator.tensorboard_output_config
     if board is not None:
         observed.tensorboard = findings.made(
-            "tensorboard_output_config",
+            "tensorboard",
             lambda: TensorBoard(
                 uri=board.s3_output_path, local_path=board.container_local_output_path
             ),
@@ -150,12 +150,10 @@ def _debugger(
         "collections": tuple(collections.values()),
         "rules": tuple(debug_rules),
     }
-    return findings.made("debugger_hook_config", lambda: Debugger(**fields))
+    return findings.made("debugger", lambda: Debugger(**fields))
 
 
-def _profile(
-    estimator: Any, region: str, output: str | None, observed: Observed, findings: Findings
-) -> None:
+def _profile(estimator: Any, region: str, observed: Observed, findings: Findings) -> None:
     config = estimator.profiler_config
     disabled = bool(estimator.disable_profiler)
     if disabled and config is not None and not config.disable_profiler:
@@ -175,12 +173,12 @@ def _profile(
             observed.extra["ProfilerRuleConfigurations"] = [rule.request() for rule in rules]
         return
     fields: dict[str, Any] = {
-        "uri": given_place(estimator, request.get("S3OutputPath")) or output,
+        "uri": given_place(estimator, request.get("S3OutputPath")),
         "interval_ms": request.get("ProfilingIntervalInMilliseconds"),
         "parameters": _texts(request.get("ProfilingParameters")),
         "rules": tuple(rules),
     }
-    observed.profiler = findings.made("profiler_config", lambda: Profiler(**fields))
+    observed.profiler = findings.made("profiler", lambda: Profiler(**fields))
 
 
 def _profiler_rules(
