@@ -272,7 +272,13 @@ def test_what_a_trainer_is_given_later_is_sent_too(sdk: Sdk) -> None:
         .with_metric_definitions([n["MetricDefinition"](name="loss", regex="loss=(.*)")])
     )
     next(compared)
-    assert _different(from_model_trainer(trainer), sdk.sent(trainer)) == {}
+    job = from_model_trainer(trainer)
+    sent = sdk.sent(trainer)
+    assert _different(job, sent) == {}
+    back = to_model_trainer(
+        job, n["ModelTrainer"], role=ROLE, session=sdk.session, base_job_name="mine"
+    )
+    assert _different(job, sdk.sent(back)) == {}
 
 
 LAUNCHED: dict[str, tuple[str, Case, Any]] = {
@@ -460,7 +466,7 @@ def test_something_else_is_no_trainer(sdk: Sdk) -> None:
     assert _refused(lambda: from_model_trainer(object())).keys() == {"model_trainer"}
 
 
-@pytest.mark.parametrize("option", OPTIONS.keys() - {"placement", "private registry"})
+@pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("inputs", ["uri", "sources"])
 def test_there_and_back_again(sdk: Sdk, option: str, inputs: str) -> None:
     first = sdk.trainer(**OPTIONS[option](sdk.names))
@@ -541,7 +547,14 @@ def test_a_framework_becomes_its_image(sdk: Sdk) -> None:
         ({"experiment": {"name": "e"}}, "experiment"),
         ({"entrypoint": ["/bin/sh"]}, "entrypoint"),
         ({"arguments": ["a"]}, "arguments"),
-        ({"extra_request": {"RemoteDebugConfig": {"EnableRemoteDebug": True}}}, "extra_request"),
+        (
+            {
+                "extra_request": {
+                    "AlgorithmSpecification": {"EnableSageMakerMetricsTimeSeries": False}
+                }
+            },
+            "extra_request.AlgorithmSpecification.EnableSageMakerMetricsTimeSeries",
+        ),
         ({"log_level": 10}, "log_level"),
         ({"channels": {"data": {"ref": "staging.location"}}}, "channels.data.uri"),
         (
@@ -583,6 +596,16 @@ def test_defaults_of_v2s_estimators_are_left_out_and_named(sdk: Sdk) -> None:
     sent = sdk.sent(trainer)
     assert not {"DebugHookConfig", "ProfilerConfig"} & sent.keys()
     assert sent["OutputDataConfig"]["S3OutputPath"] == "s3://b/out"
+
+
+def test_hyperparameters_of_any_form_are_led_back(sdk: Sdk) -> None:
+    source = sdk.names["SourceCode"](source_dir=str(sdk.code), entry_script="train.py")
+    given = {"list": [1, "a"], "none": None, "map": {"a": {"b": 1}}, "lr": 0.1}
+    first = sdk.trainer(training_image=PYTORCH, source_code=source, hyperparameters=given)
+    again = to_model_trainer(
+        from_model_trainer(first), sdk.names["ModelTrainer"], role=ROLE, session=sdk.session
+    )
+    assert again.hyperparameters == given
 
 
 def test_what_the_toolkit_sets_is_no_hyperparameter_of_ones_own(sdk: Sdk) -> None:

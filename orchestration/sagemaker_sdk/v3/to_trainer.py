@@ -5,6 +5,7 @@ https://sagemaker.readthedocs.io/en/stable/training/index.html
 
 from __future__ import annotations
 
+import json
 import typing
 import warnings
 from collections.abc import Mapping
@@ -72,7 +73,7 @@ def _settings(job: TrainingJob) -> dict[str, Any]:
         "stopping_condition": _stopping(job),
         "training_input_mode": job.input_mode,
         "environment": dict(job.environment),
-        "hyperparameters": dict(job.hyperparameters),
+        "hyperparameters": {**job.hyperparameters, **_encoded(job)},
         "input_data_config": [
             _channel(name, each.request()) for name, each in job.channels.items()
         ],
@@ -81,7 +82,21 @@ def _settings(job: TrainingJob) -> dict[str, Any]:
         "output_data_config": _output(job),
         "source_code": _source_code(job),
         "algorithm_name": job.algorithm,
+        "training_image_config": _extra(job, "AlgorithmSpecification").get("training_image_config"),
+        "model_package_config": _extra(job, "ModelPackageConfig"),
     }
+
+
+def _extra(job: TrainingJob, field: str) -> dict[str, Any]:
+    """Return a field of the ``extra_request`` in V3's spelling."""
+    given: dict[str, Any] = _snaked(job.extra_request.get(field, {}))
+    return given
+
+
+def _encoded(job: TrainingJob) -> dict[str, Any]:
+    """Return the hyperparameters that are more than a scalar."""
+    given = job.extra_request.get("HyperParameters", {})
+    return {name: json.loads(text) for name, text in given.items()}
 
 
 def _checkpoints(job: TrainingJob, trainer: Any) -> Any:
@@ -102,6 +117,7 @@ def _compute(job: TrainingJob) -> dict[str, Any]:
         "volume_kms_key_id": cluster.volume_kms_key,
         "keep_alive_period_in_seconds": cluster.keep_alive_s,
         "training_plan_arn": cluster.training_plan,
+        "instance_placement_config": _extra(job, "ResourceConfig").get("instance_placement_config"),
         "enable_managed_spot_training": True if job.spot is not None else None,
     }
     if cluster.instance_type is not None:
@@ -217,6 +233,10 @@ def _further(job: TrainingJob, trainer: Any) -> Any:
     if job.max_retries is not None:
         fields = {"maximum_retry_attempts": job.max_retries}
         trainer.with_retry_strategy(_built(kind, "with_retry_strategy", fields))
+    for field in ("InfraCheckConfig", "RemoteDebugConfig", "SessionChainingConfig"):
+        if given := _extra(job, field):
+            method = f"with_{_snake(field)}"
+            getattr(trainer, method)(_built(kind, method, given))
     if job.tensorboard is not None:
         board = {"s3_output_path": job.tensorboard.uri, "local_path": job.tensorboard.local_path}
         built = _built(
@@ -242,6 +262,8 @@ def _further(job: TrainingJob, trainer: Any) -> Any:
 def _snaked(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {_snake(key): _snaked(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_snaked(entry) for entry in value]
     return value
 
 

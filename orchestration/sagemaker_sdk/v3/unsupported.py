@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from orchestration.sagemaker_sdk.findings import Findings
@@ -19,8 +19,16 @@ _WITHOUT = {
     "arguments": "V3 sets the arguments of the container's entry point itself",
     "experiment": "V3 takes the experiment from the run that it is called in",
     "wait_for_capacity_h": "V3 sends one request",
-    "extra_request": "V3 accepts no further fields",
 }
+_FURTHER = {
+    "AlgorithmSpecification": ["TrainingImageConfig"],
+    "InfraCheckConfig": ["EnableInfraCheck"],
+    "ModelPackageConfig": None,
+    "RemoteDebugConfig": ["EnableRemoteDebug"],
+    "ResourceConfig": ["InstancePlacementConfig"],
+    "SessionChainingConfig": ["EnableSessionTagChaining"],
+}
+"""Fields of an ``extra_request`` that V3's trainer has arguments for; None: all of them."""
 
 
 def check(job: TrainingJob, findings: Findings) -> None:
@@ -30,6 +38,8 @@ def check(job: TrainingJob, findings: Findings) -> None:
     for name, reason in _WITHOUT.items():
         if getattr(job, name) not in (None, False, (), {}):
             findings.add(name, f"has no counterpart: {reason}")
+    for path in _further(job):
+        findings.add(f"extra_request.{path}", "has no counterpart: V3 accepts no further fields")
     if job.strategy.kind == "auto":
         findings.add("strategy", "is picked when the pipeline is loaded; name the strategy itself")
     if job.log_level != 20:
@@ -54,6 +64,17 @@ def check(job: TrainingJob, findings: Findings) -> None:
             "has no counterpart: a ModelTrainer sends the folder as it is; copy the runtime into "
             "it with `orchestrate vendor-runtime DIRECTORY`, and remove this field",
         )
+
+
+def _further(job: TrainingJob) -> Iterator[str]:
+    """Yield the fields of an ``extra_request`` that V3 has no argument for."""
+    for field, value in job.extra_request.items():
+        known = _FURTHER.get(field, ())
+        if field == "HyperParameters" and job.source is not None:
+            # They are JSON, as V3 makes it of lists and mappings; the toolkit's own are no use.
+            known = [name for name in value if not name.startswith("sagemaker_")]
+        if known is not None:
+            yield from (f"{field}.{name}" for name in value if name not in known)
 
 
 def left_out(job: TrainingJob, findings: Findings) -> list[str]:
