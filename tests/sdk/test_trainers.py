@@ -22,6 +22,7 @@ from orchestration.sagemaker_sdk import (
     to_model_trainer,
 )
 from orchestration.stages.packing import archive
+from orchestration.stages.training import ModelOutput
 from tests.sdk import v3
 from tests.sdk.capture import ACCOUNT, REGION, ROLE, S3, Recorder, generation, unpacked
 from tests.sdk.comparing import CONTEXT, RUN, RUN_PLACE, WORKSPACE, request
@@ -596,6 +597,15 @@ def test_defaults_of_v2s_estimators_are_left_out_and_named(sdk: Sdk) -> None:
     sent = sdk.sent(trainer)
     assert not {"DebugHookConfig", "ProfilerConfig"} & sent.keys()
     assert sent["OutputDataConfig"]["S3OutputPath"] == "s3://b/out"
+
+
+def test_output_is_compressed_or_not_also_where_it_has_no_place(sdk: Sdk) -> None:
+    job = from_model_trainer(sdk.trainer())
+    bare = job.model_copy(update={"output": ModelOutput(compression="NONE")})
+    again = to_model_trainer(bare, sdk.names["ModelTrainer"], role=ROLE, session=sdk.session)
+    sent = sdk.sent(again)["OutputDataConfig"]
+    assert sent["CompressionType"] == "NONE"
+    assert sent["S3OutputPath"].startswith("s3://sagemaker-")
 
 
 def test_hyperparameters_of_any_form_are_led_back(sdk: Sdk) -> None:

@@ -19,7 +19,7 @@ def launched(job: TrainingJob, trainer: Any, findings: Findings) -> Any:
         return _launcher(trainer, "Torchrun", process_count_per_node=strategy.processes_per_host)
     if isinstance(strategy, SMPv2) and not strategy.extra_parameters:
         launcher = _launcher_class(trainer, "Torchrun")
-        smp = _class_of(launcher, "smp")
+        smp = class_of(launcher, "smp")
         return launcher(smp=smp(**strategy.parameters()))
     if isinstance(strategy, MPI | Horovod) and strategy.instance_group is None:
         counts = [each.instance_count for each in job.cluster.machines()]
@@ -46,11 +46,11 @@ def _launcher(trainer: Any, name: str, **fields: Any) -> Any:
 
 def _launcher_class(trainer: Any, name: str) -> Any:
     """Find a class of the SDK, which the caller has imported, from the trainer's fields."""
-    known = {kind.__name__: kind for kind in _class_of(trainer, "distributed").__subclasses__()}
+    known = {kind.__name__: kind for kind in class_of(trainer, "distributed").__subclasses__()}
     return known[name]
 
 
-def _class_of(model: Any, field: str) -> Any:
+def class_of(model: Any, field: str) -> Any:
     """Return the class of a Pydantic model's field."""
     annotation = model.model_fields[field].annotation
     [kind] = [each for each in typing.get_args(annotation) if each is not type(None)]

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from orchestration.errors import PipelineError
 from orchestration.sagemaker_sdk.findings import Findings
 from orchestration.sagemaker_sdk.v3 import unsupported
-from orchestration.sagemaker_sdk.v3.launchers import launched
+from orchestration.sagemaker_sdk.v3.launchers import class_of, launched
 from orchestration.stages.training import TrainingJob
 from orchestration.stages.training.container import deciding_type
 from orchestration.strategies import image_distribution
@@ -57,6 +57,7 @@ def to_model_trainer(
         "base_job_name": base_job_name or training_job.name.replace("_", "-"),
         **_settings(training_job),
         "checkpoint_config": _checkpoints(training_job, model_trainer),
+        "output_data_config": _output(training_job, model_trainer),
         "distributed": launched(training_job, model_trainer, findings),
         "training_image": _image(training_job, where, findings),
     }
@@ -79,7 +80,6 @@ def _settings(job: TrainingJob) -> dict[str, Any]:
         ],
         "tags": [{"key": key, "value": value} for key, value in job.tags.items()],
         "networking": _networking(job),
-        "output_data_config": _output(job),
         "source_code": _source_code(job),
         "algorithm_name": job.algorithm,
         "training_image_config": _extra(job, "AlgorithmSpecification").get("training_image_config"),
@@ -168,14 +168,17 @@ def _networking(job: TrainingJob) -> dict[str, Any]:
     return fields
 
 
-def _output(job: TrainingJob) -> dict[str, Any]:
+def _output(job: TrainingJob, trainer: Any) -> Any:
     fields = {
         "s3_output_path": job.output.uri,
         "kms_key_id": job.output.kms_key,
         # V3 sends GZIP by default, which is SageMaker's default too.
         "compression_type": job.output.compression,
     }
-    return {name: value for name, value in fields.items() if value is not None}
+    given = {name: value for name, value in fields.items() if value is not None}
+    # The request's own class wants a place; of its subclasses, the trainer's takes the default.
+    [kind] = class_of(trainer, "output_data_config").__subclasses__()
+    return kind(**given) if given else None
 
 
 def _channel(name: str, request: Mapping[str, Any]) -> dict[str, Any]:
