@@ -41,9 +41,9 @@ DIFFERENCES: Final = (
         "HyperParameters.sagemaker_submit_directory",
         "the archive lies under the digest of its content in the pipeline's workspace, not under "
         "the job's name; it is reproducible, and leaves out __pycache__, *.pyc, .git, .venv, "
-        ".ipynb_checkpoints and .DS_Store; S3:// becomes s3://, which the toolkit wants, and with "
-        "network isolation an archive in S3 keeps its name, which for the SDK is always "
-        "sourcedir.tar.gz",
+        ".ipynb_checkpoints, .DS_Store and *.lock.json; S3:// becomes s3://, which the toolkit "
+        "wants, and with network isolation an archive in S3 keeps its name, which for the SDK is "
+        "always sourcedir.tar.gz",
     ),
     Difference(
         "V2",
@@ -115,7 +115,8 @@ DIFFERENCES: Final = (
         "with source code: the toolkit takes it from sagemaker_submit_directory and brings its "
         "own launchers, so neither the code nor V3's drivers are channels (with network isolation "
         "its archive is); the script runs in /opt/ml/code instead of /opt/ml/input/data/code, and "
-        "__pycache__, *.pyc, .git, .venv, .ipynb_checkpoints and .DS_Store are left out",
+        "__pycache__, *.pyc, .git, .venv, .ipynb_checkpoints, .DS_Store and *.lock.json are left "
+        "out",
     ),
     Difference(
         "V3",

@@ -22,6 +22,8 @@ _MOST_PROBLEMS: Final = 10
 _LEFT_OUT: Final = frozenset(
     ["__pycache__", ".git", ".DS_Store", ".ipynb_checkpoints", ".orchestration", ".venv"]
 )
+_LEFT_OUT_ENDS: Final = (".pyc", ".lock.json")
+"""The lock file of a pipeline holds the digest of its code, which may lie around it."""
 _SECRET_NAMES: Final = (
     ".env",
     ".env.*",
@@ -71,7 +73,7 @@ class Walk:
             self._refuse(prefix.rstrip("/") or ".", f"can't be read: {error.strerror}")
             return
         for entry in entries:
-            if entry.name in _LEFT_OUT or entry.name.endswith(".pyc"):
+            if entry.name in _LEFT_OUT or entry.name.endswith(_LEFT_OUT_ENDS):
                 continue
             if self._count > MOST_FILES or len(self.problems) >= _MOST_PROBLEMS:
                 return

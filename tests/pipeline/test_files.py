@@ -100,6 +100,13 @@ def test_a_folder_without_its_entry_point_is_reported(path: Path) -> None:
         Pipeline.load(path)
 
 
+def test_a_lock_file_in_the_folder_of_code_is_no_code(path: Path) -> None:
+    path.write_text(FILE.replace("directory: src", "directory: ."), encoding="utf-8")
+    shutil.copy(path.parent / "src" / "train.py", path.parent)
+    write_lock(path)
+    assert not stale(path)
+
+
 def test_an_entry_point_may_be_written_with_its_folder(path: Path) -> None:
     path.write_text(FILE.replace("train.py", "./train.py"), encoding="utf-8")
     assert Pipeline.load(path).lower().graph.steps
