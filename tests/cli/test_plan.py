@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +179,16 @@ def test_a_pipeline_s_plans_are_shown_and_pinned_on_demand(
     assert "is fresh" in capsys.readouterr().err
     run(path, as_json=True)
     assert json.loads(capsys.readouterr().out)["train"]["chosen"]
+
+
+def test_a_plan_is_pinned_though_nobody_reads_it(request_file: Path) -> None:
+    """``orchestrate plan … --update | head -1``."""
+    path = in_a_pipeline(request_file)
+    command = [sys.executable, "-m", "orchestration.cli", "plan", str(path), "--update"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as planning:
+        assert planning.stdout is not None
+        planning.stdout.close()
+    assert lock_path(path).exists()
 
 
 def test_the_time_and_cost_of_a_search_are_told(

@@ -578,15 +578,21 @@ def test_a_job_with_more_than_v3_knows_is_refused(sdk: Sdk, given: Any, path: st
 
 
 @pytest.mark.filterwarnings("default:V3 has no:UserWarning")
-def test_defaults_of_v2s_estimators_are_left_out_and_named(sdk: Sdk) -> None:
+@pytest.mark.parametrize(
+    ("instance_type", "profiled"), [("ml.g5.12xlarge", True), ("ml.trn1.32xlarge", False)]
+)
+def test_defaults_of_v2s_estimators_are_left_out_and_named(
+    sdk: Sdk, instance_type: str, profiled: bool
+) -> None:
+    """On Trainium they turn the profiler off."""
     job = TrainingJob.model_validate(
         {
             "name": "train",
             "image": IMAGE,
             "output": {"uri": "s3://b/out"},
-            "cluster": {"instance_type": "ml.g5.12xlarge", "instance_count": 2},
+            "cluster": {"instance_type": instance_type, "instance_count": 2},
             "debugger": {"uri": "s3://b/out"},
-            "profiler": {"enabled": True},
+            "profiler": {"enabled": profiled},
             "metrics_time_series": True,
         }
     )

@@ -43,6 +43,9 @@ def plan(
     default the one beside it, if there is one. ``limits``: those of an account to stay within.
     """
     answers, pins = _answers(path, stage, measured(path, measurements), limits)
+    complete = all(plans.chosen is not None for plans in answers.values())
+    # Before anything is shown: what reads it may end early, as `head` does.
+    pinned = _pin(path, pins, update=update) if complete and (update or pins is not None) else ""
     if report is not None:
         _report(report, answers, path)
     if as_json:
@@ -53,10 +56,10 @@ def plan(
         )
     else:
         show_answers(answers, _searches(path) if pins is not None else {}, limits, everything)
-    if any(plans.chosen is None for plans in answers.values()):
+    if not complete:
         raise typer.Exit(FAILED)
-    if update or pins is not None:
-        _pin(path, pins, update=update)
+    if pinned:
+        note(pinned)
 
 
 def show_answers(
@@ -147,7 +150,11 @@ def _report(report: Path, answers: Mapping[str, Plans], path: Path) -> None:
     note(f"wrote {report}")
 
 
-def _pin(path: Path, pins: Mapping[str, Any] | None, *, update: bool) -> None:
+def _pin(path: Path, pins: Mapping[str, Any] | None, *, update: bool) -> str:
+    """Write the lock file of a pipeline, or see whether it holds these plans; returns what to say.
+
+    Raises ``BadParameter`` for a planning request.
+    """
     from orchestration.pipeline.pinning.lock_file import lock_path
 
     if pins is None:
@@ -157,12 +164,11 @@ def _pin(path: Path, pins: Mapping[str, Any] | None, *, update: bool) -> None:
         )
     lock = lock_path(path)
     if lock.exists() and _pinned(lock) == pins:
-        note(f"{lock} is fresh")
-    elif update:
+        return f"{lock} is fresh"
+    if update:
         lock.write_text(lock_text(path, pins)[0], encoding="utf-8")
-        note(f"{lock} written")
-    else:
-        note(f"{lock} pins something else; `orchestrate plan {path} --update` writes it")
+        return f"{lock} written"
+    return f"{lock} pins something else; `orchestrate plan {path} --update` writes it"
 
 
 def _pinned(lock: Path) -> dict[str, Any]:

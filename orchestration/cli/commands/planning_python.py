@@ -40,16 +40,19 @@ def plan_file(
         _key(each, name): n for each in found for name, n in plans.searches(each.data).items()
     }
     shown = answers if stage is None else _only(stage, answers)
+    complete = all(each.chosen is not None for each in shown.values())
+    # Before anything is shown: what reads it may end early, as `head` does.
+    pinned = [_pin(path, each, update=update) for each in found] if complete else []
     if report is not None:
         _report(report, shown, path)
     if as_json:
         document({name: each.data() for name, each in shown.items()})
     else:
         show_answers(shown, searches, limits, everything)
-    if any(each.chosen is None for each in shown.values()):
+    if not complete:
         raise typer.Exit(FAILED)
-    for each in found:
-        _pin(path, each, update=update)
+    for said in pinned:
+        note(said)
 
 
 def _key(pipeline: Built, stage: str) -> str:
@@ -103,15 +106,14 @@ def _report(report: Path, answers: Mapping[str, Plans], path: Path) -> None:
     note(f"wrote {report}")
 
 
-def _pin(path: Path, planned: Built, *, update: bool) -> None:
-    """Write the lock file of a pipeline, or say whether it holds these plans."""
+def _pin(path: Path, planned: Built, *, update: bool) -> str:
+    """Write the lock file of a pipeline, or see whether it has these plans; returns what to say."""
     from orchestration.backends.layout import laid_out
 
     text = laid_out(planned.content(planned.pins))
     if planned.lock.exists() and planned.lock.read_text(encoding="utf-8") == text:
-        note(f"{planned.lock} is fresh")
-    elif update:
+        return f"{planned.lock} is fresh"
+    if update:
         planned.lock.write_text(text, encoding="utf-8")
-        note(f"{planned.lock} written")
-    else:
-        note(f"{planned.lock} pins something else; `orchestrate plan {path} --update` writes it")
+        return f"{planned.lock} written"
+    return f"{planned.lock} pins something else; `orchestrate plan {path} --update` writes it"

@@ -77,6 +77,11 @@ def _further(job: TrainingJob) -> Iterator[str]:
             yield from (f"{field}.{name}" for name in value if name not in known)
 
 
+def _is_trainium(job: TrainingJob) -> bool:
+    """Return whether V2's estimators turn the profiler off by themselves."""
+    return str(job.cluster.instance_type).startswith("ml.trn")
+
+
 def left_out(job: TrainingJob, findings: Findings) -> list[str]:
     """Return the defaults of V2 to leave out, and report other settings of the same kind."""
     names = ["metrics_time_series"] if job.metrics_time_series else []
@@ -86,6 +91,8 @@ def left_out(job: TrainingJob, findings: Findings) -> list[str]:
             continue
         # V2's estimators say the output's place here as well.
         same_place = value.uri is None or value.uri == job.output.uri
+        if name == "profiler" and _is_trainium(job):
+            default = default.model_copy(update={"enabled": False})
         if same_place and value.model_copy(update={"uri": None}) == default:
             names.append(name)
         else:
