@@ -121,9 +121,11 @@ def ranks_seconds(c: Configuration, offloads: Iterable[Offload]) -> Ranks:
     return Ranks(exchange(c, s, cluster_links(c, d, k)), update)
 
 
-def computing_seconds(c: Configuration, kinds: Iterable[Recompute]) -> tuple[float, ...]:
+def computing_seconds(
+    c: Configuration, computing: DeviceTime, kinds: Iterable[Recompute]
+) -> tuple[float, ...]:
     """Predict a step without communication and optimizer, by the kind of recomputation."""
-    return computing_times(c, sizes(c.model, c.sequence), fitted(), kinds)
+    return computing_times(c, sizes(c.model, c.sequence), fitted(), computing, kinds)
 
 
 @cache

@@ -149,7 +149,10 @@ def step_time(c: Configuration, s: Sizes, k: Coefficients) -> StepTime:
 
 @dataclass(frozen=True, slots=True)
 class DeviceTime:
-    """Computing of one micro-batch on one device, whatever links it to others."""
+    """Computing of one micro-batch on one device, whatever links it to others.
+
+    That of an average layer, in however many stages there are.
+    """
 
     rates: Rates
     layer: LayerTime
@@ -187,7 +190,11 @@ def micro_time(c: Configuration, s: Sizes, k: Coefficients, computing: DeviceTim
 
 
 def computing_times(
-    c: Configuration, s: Sizes, k: Coefficients, kinds: Iterable[Recompute]
+    c: Configuration,
+    s: Sizes,
+    k: Coefficients,
+    computing: DeviceTime,
+    kinds: Iterable[Recompute],
 ) -> tuple[float, ...]:
     """Return the least seconds of a step, by the kind of recomputation.
 
@@ -195,14 +202,12 @@ def computing_times(
     exchanges of tensor parallelism on one machine and the launches of each layer. What depends on
     the cluster is left out.
     """
-    d = device(c.machine.accelerator)
-    r = rates(c, d, k)
-    layer = layer_time(c, s, r, k)
+    d, layer = device(c.machine.accelerator), computing.layer
     layers, m = s.layers / c.pipeline, c.micro_batches
     tensor = tensor_time(c, s, cluster_links(c, d, k)) if c.tensor > 1 else 0.0
     launch, routing = _overhead(c, s, d, k)
     each = layer.forward + layer.backward + tensor + routing
-    rest = accumulation_time(c, s, r) + head_time(c, s, r, k) / c.pipeline
+    rest = accumulation_time(c, s, computing.rates) + computing.head / c.pipeline
     again = (_recomputed(c, layer, kind) for kind in kinds)
     return tuple(
         m * ((each + more + (4 if more else 3) * launch) * layers + rest) * _ROUNDED

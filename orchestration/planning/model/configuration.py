@@ -287,9 +287,10 @@ def _problems(c: Configuration) -> list[str]:
             f"tensor x pipeline x context is {replica}, which does not divide "
             f"{c.machine.devices} devices"
         )
-    for name in ("sequence", "global_batch", "micro_batch", "tensor", "pipeline", "context"):
-        if getattr(c, name) < 1:
-            problems.append(f"{name} must be at least 1, got {getattr(c, name)}")
+    if min(c.sequence, c.global_batch, c.micro_batch) < 1:
+        for name in ("sequence", "global_batch", "micro_batch"):
+            if getattr(c, name) < 1:
+                problems.append(f"{name} must be at least 1, got {getattr(c, name)}")
     if c.frozen_bits and c.trainable is None:
         problems.append("frozen_bits needs trainable: only frozen weights can have so few bits")
     if c.precision not in _PRECISIONS:

@@ -14,7 +14,6 @@ from math import exp, hypot, log
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from orchestration.planning.cost.estimates import (
-    computing_seconds,
     memory_need,
     memory_room,
     step_seconds,
@@ -28,7 +27,7 @@ from orchestration.planning.cost.prediction import (
     uncertainty,
 )
 from orchestration.planning.cost.step_time import StepTime
-from orchestration.planning.model.configuration import Configuration, Recompute
+from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.search.measured.known import Known, known_of
 from orchestration.planning.search.measured.kriging import Errors, Estimate, Observation
 from orchestration.planning.search.measured.unknown import Measured
@@ -92,14 +91,6 @@ class Corrections:
         if not self.known:
             return step_seconds(c)
         return step_seconds(c) * exp(self._time.error(time_keys(c)) * self._deviation(c))
-
-    def least_seconds(self, c: Configuration, kinds: Iterable[Recompute]) -> tuple[float, ...]:
-        """Return lower bounds on the computing of a step, on any cluster of the same devices.
-
-        There is one for each kind of recomputation.
-        """
-        factor = self.least_factor(c)
-        return tuple(seconds * factor for seconds in computing_seconds(c, kinds))
 
     def least_factor(self, c: Configuration) -> float:
         """Return the least by which measurements change the time of a layout, whatever its work."""

@@ -25,6 +25,7 @@ class Bounds:
         self._predictions = predictions
         self._ways: dict[tuple[int, int, Degrees], list[Way]] = {}
         self._computing: dict[Degrees, dict[int, tuple[float, ...]]] = {}
+        self._layouts: dict[Degrees, tuple[Layout, Configuration]] = {}
 
     def ways(self, batch: int, samples: int, degrees: Degrees) -> list[Way]:
         """Return the ways to compute a batch with so many samples for each replica, best first."""
@@ -48,15 +49,18 @@ class Bounds:
         """Return lower bounds on the seconds of a micro-batch, by the kind of recomputation."""
         known = self._computing.setdefault(degrees, {})
         if micro not in known:
-            expert = degrees[3]
-            c = self._laid_out(degrees).working(
-                global_batch=micro * expert, micro_batch=micro, recompute="none", offload="none"
-            )
-            known[micro] = self._predictions.corrections.least_seconds(c, self._recomputes)
+            if degrees not in self._layouts:
+                self._layouts[degrees] = self._laid_out(degrees)
+            layout, c = self._layouts[degrees]
+            c = c.working(
+                global_batch=micro * layout.expert, micro_batch=micro,
+                recompute="none", offload="none",
+            )  # fmt: skip
+            known[micro] = self._predictions.least_seconds(c, layout, self._recomputes)
         return known[micro]
 
-    def _laid_out(self, degrees: Degrees) -> Configuration:
-        """Return the configuration of replicas that share experts, on one machine."""
+    def _laid_out(self, degrees: Degrees) -> tuple[Layout, Configuration]:
+        """Return replicas that share experts, on one machine."""
         tensor, pipeline, context, expert = degrees
         layout = Layout(
             family="replicated", rank=0,
@@ -67,7 +71,7 @@ class Bounds:
             accelerator=self._accelerator, devices=devices, devices_per_node=devices,
             device_memory_gib=0.0, interconnect_gb_per_s=self._interconnect,
         )  # fmt: skip
-        return configuration(
+        return layout, configuration(
             self._task, layout, machine,
             batch=expert, micro=1, recompute="none", offload="none",
         )  # fmt: skip

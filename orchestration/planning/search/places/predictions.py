@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from orchestration.planning.cost.estimates import device_seconds, joint_need, micro_seconds
+from orchestration.planning.cost.estimates import (
+    computing_seconds,
+    device_seconds,
+    joint_need,
+    micro_seconds,
+)
 from orchestration.planning.cost.memory import Held, Passing
 from orchestration.planning.cost.step_time import DeviceTime, MicroTime
 from orchestration.planning.model.configuration import Configuration, Machine, Offload, Recompute
@@ -62,11 +68,29 @@ class Predictions:
     def micro_seconds(self, c: Configuration, layout: Layout) -> MicroTime:
         """Return the time of a micro-batch that layouts have in common."""
         self.considered += 1
-        key = (c.machine.accelerator, layout.kin, layout.degrees, c.micro_batch)
+        return micro_seconds(c, self._device_seconds(c, layout))
+
+    def least_seconds(
+        self, c: Configuration, layout: Layout, kinds: Iterable[Recompute]
+    ) -> tuple[float, ...]:
+        """Return lower bounds on the computing of a step, on any cluster of the same devices.
+
+        There is one for each kind of recomputation.
+        """
+        if isinstance(self.corrections, Measured):
+            return self.corrections.least_seconds(c, kinds)
+        factor = self.corrections.least_factor(c)
+        times = computing_seconds(c, self._device_seconds(c, layout), kinds)
+        return tuple(seconds * factor for seconds in times)
+
+    def _device_seconds(self, c: Configuration, layout: Layout) -> DeviceTime:
+        """Return the computing of a micro-batch, the same in however many stages."""
+        parts = (c.tensor, c.context, c.expert)
+        key = (c.machine.accelerator, layout.kin, parts, c.micro_batch)
         computing = self._computing.get(key)
         if computing is None:
             computing = self._computing[key] = device_seconds(c)
-        return micro_seconds(c, computing)
+        return computing
 
     def least_factor(self, c: Configuration) -> float:
         """Return the least by which measurements change the time of a layout, whatever its work."""
