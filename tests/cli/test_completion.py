@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+# A shell replaces itself with a single command, whose parent would be another shell, if any.
+INSTALL = "orchestrate --install-completion; true"
 # What a shell does with what `--install-completion` has written: the words of the line are `$@`.
 BASH = """
 . "$HOME/.bash_completions/orchestrate.sh"
@@ -43,7 +45,7 @@ CASES = [
 def test_bash_completes_what_was_installed(
     words: tuple[str, ...], completed: set[str], tmp_path: Path
 ) -> None:
-    in_shell("bash", tmp_path, "orchestrate --install-completion")
+    in_shell("bash", tmp_path, INSTALL)
     assert {*in_shell("bash", tmp_path, BASH, "orchestrate", *words)} == completed
 
 
@@ -53,5 +55,5 @@ def test_bash_completes_what_was_installed(
 def test_fish_completes_what_was_installed(
     words: tuple[str, ...], completed: set[str], tmp_path: Path
 ) -> None:
-    in_shell("fish", tmp_path, "orchestrate --install-completion")
+    in_shell("fish", tmp_path, INSTALL)
     assert {*in_shell("fish", tmp_path, FISH, " ".join(("orchestrate", *words)))} == completed
