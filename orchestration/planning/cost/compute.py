@@ -125,19 +125,21 @@ def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTi
     )  # fmt: skip
 
 
-def head_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> float:
-    """Predict the output layer and the loss, both passes; in 16 bits whatever the layers use."""
+def head_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> tuple[float, float]:
+    """Predict the output layer and the loss, both passes, and recomputing the layer's output.
+
+    Products are in 16 bits whatever the layers use.
+    """
     if not s.words:
-        return 0.0
+        return 0.0, 0.0
     tokens = c.micro_batch * c.sequence / c.context
     words = s.words / c.tensor
     forward, backward = product_time(tokens, s.hidden, words, r, r.matmul_16)
     if c.whole_logits and c.tensor > 1:
         words = float(s.words)
         forward += tokens * words * _JOINED_LOGITS / r.memory
-    again = forward if c.recomputed_head and c.recompute == "full" else 0.0
     moved = k.elementwise_eager * _LOSS[c.loss] if c.loss in _LOSS else k.logit_bytes
-    return forward + again + backward + tokens * words * moved / r.memory
+    return forward + backward + tokens * words * moved / r.memory, forward
 
 
 def attention_time(

@@ -40,12 +40,11 @@ def tensor_time(c: Configuration, s: Sizes, links: Links) -> float:
 
 
 def logits_time(c: Configuration, s: Sizes, links: Links) -> float:
-    """Predict gathering the logits of the whole vocabulary for one micro-batch."""
+    """Predict gathering the logits of the whole vocabulary of one micro-batch once."""
     if c.tensor == 1 or not c.whole_logits:
         return 0.0
     logits = c.element_bytes * c.micro_batch * c.sequence / c.context * s.words
-    times = 2 if c.recomputed_head and c.recompute == "full" else 1
-    return times * gather(logits, c.tensor, min(c.tensor, links.devices_per_node), links)
+    return gather(logits, c.tensor, min(c.tensor, links.devices_per_node), links)
 
 
 def context_time(c: Configuration, s: Sizes, links: Links, layer: LayerTime) -> float:

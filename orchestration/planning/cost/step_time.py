@@ -157,19 +157,24 @@ class DeviceTime:
     rates: Rates
     layer: LayerTime
     head: float
+    head_again: float
+    """Recomputing the output of the output layer."""
 
 
 def device_time(c: Configuration, s: Sizes, k: Coefficients) -> DeviceTime:
     """Predict the computing of one micro-batch."""
     r = rates(c, device(c.machine.accelerator), k)
-    return DeviceTime(r, layer_time(c, s, r, k), head_time(c, s, r, k))
+    return DeviceTime(r, layer_time(c, s, r, k), *head_time(c, s, r, k))
 
 
 def micro_time(c: Configuration, s: Sizes, k: Coefficients, computing: DeviceTime) -> MicroTime:
     """Predict one micro-batch, with what it communicates inside a replica."""
     d = device(c.machine.accelerator)
     r, layer, links = computing.rates, computing.layer, cluster_links(c, d, k)
-    head = computing.head + logits_time(c, s, links)
+    head, gathered = computing.head, logits_time(c, s, links)
+    if c.recomputed_head and c.recompute == "full":
+        head, gathered = head + computing.head_again, 2 * gathered
+    head += gathered
     layers = s.layers / c.pipeline
     again = _recomputed(c, layer, c.recompute) * layers
     joint = tensor_time(c, s, links) + expert_time(c, s, links)

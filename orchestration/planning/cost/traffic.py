@@ -42,7 +42,6 @@ that is cast; and these three in 16 bits."""
 _DROPOUT: Final = (6.0, 5.0)
 """The same of dropout: it reads, writes, and has a mask of one byte."""
 
-
 _FRESH_GATE: Final = 0.96
 """Share of all tokens that the fullest expert of a fresh gate has: on average of 8 and 16."""
 
