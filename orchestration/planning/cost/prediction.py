@@ -99,14 +99,6 @@ def uncertainty(c: Configuration, coefficients: Coefficients | None = None) -> U
     return Uncertainty(_half_width(regime(c), k) * unsure, k.interval_memory * wider)
 
 
-def most_uncertain(c: Configuration) -> float:
-    """Return the largest half width in time of any way to train a configuration's model."""
-    k = fitted()
-    regimes: tuple[Regime, ...] = (regime(c), "data", "model", "offload")
-    wider = _guessed(c)
-    return max(_half_width(kind, k) for kind in regimes) * wider * _WIDER * _other_kind(c)
-
-
 def _guessed(c: Configuration) -> float:
     """Return how much wider intervals are, since the shape is guessed or the device unmeasured."""
     return 1.0 if is_known(c.machine.accelerator) and not c.model.approximate else _WIDER

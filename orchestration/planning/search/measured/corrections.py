@@ -22,7 +22,6 @@ from orchestration.planning.cost.memory import MemoryUse
 from orchestration.planning.cost.prediction import (
     Prediction,
     fitting,
-    most_uncertain,
     predict,
     uncertainty,
 )
@@ -42,7 +41,7 @@ DEVIATIONS: Final = 1.2816
 NOISE: Final = 0.03
 """Standard deviation of a measured step time or memory: a few steps stand for a whole training."""
 
-SHARES: Final = (0.3, 0.1, 0.2, 0.2, 0.1, 0.1)
+SHARES: Final = (0.2, 0.1, 0.2, 0.1, 0.1, 0.3)
 """Shares of an error's variance: of the training, the accelerator, the layout, the work of one
 device, the size of the cluster, and the rest, which is the configuration's own. Of the shares that
 were tried on the published measurements, these hold the intervals best."""
@@ -79,7 +78,7 @@ class Corrections:
                 c = each.configuration
                 deviation = self._deviation(c)
                 error = log(measured / each.prediction.step_time_s)
-                yield Observation(time_keys(c), error / deviation, NOISE / deviation)
+                yield Observation(time_keys(c), error, deviation, NOISE)
 
     def _deviation(self, c: Configuration) -> float:
         """Return the standard deviation of a step time's logarithm, without measurements."""
@@ -90,13 +89,12 @@ class Corrections:
         """Predict the seconds of one optimizer step."""
         if not self.known:
             return step_seconds(c)
-        return step_seconds(c) * exp(self._time.error(time_keys(c)) * self._deviation(c))
+        return step_seconds(c) * exp(self._time.error(time_keys(c), self._deviation(c)))
 
-    def least_factor(self, c: Configuration) -> float:
-        """Return the least by which measurements change the time of a layout, whatever its work."""
-        if not self.known:
-            return 1.0
-        return exp(self._time.least() * 2 * most_uncertain(c) / DEVIATIONS)
+    @cached_property
+    def least_factor(self) -> float:
+        """The least by which measurements change a time."""
+        return exp(self._time.least()) if self.known else 1.0
 
     def memory_need(self, c: Configuration) -> float:
         """Return the GiB that the fullest device needs at the high end of the prediction.
@@ -114,13 +112,13 @@ class Corrections:
         return corrected
 
     def _memory_factor(self, c: Configuration) -> float:
-        return exp(self._memory.error(_memory_keys(c)) * uncertainty(c).memory / DEVIATIONS)
+        return exp(self._memory.error(_memory_keys(c), _memory_deviation(c)))
 
     def _memory_margin(self, c: Configuration) -> float:
         keys = _memory_keys(c)
         if keys not in self._margins:
-            deviation = uncertainty(c).memory / DEVIATIONS
-            self._margins[keys] = _spread(self._memory.estimate(keys), deviation)
+            deviation = _memory_deviation(c)
+            self._margins[keys] = _spread(self._memory.estimate(keys, deviation), deviation)
         return self._margins[keys]
 
     def predict(self, c: Configuration) -> Prediction:
@@ -128,8 +126,9 @@ class Corrections:
         p = predict(c)
         if not self.known:
             return p
-        estimate, deviation = self._time.estimate(time_keys(c)), self._deviation(c)
-        factor, spread = exp(estimate.error * deviation), _spread(estimate, deviation)
+        deviation = self._deviation(c)
+        estimate = self._time.estimate(time_keys(c), deviation)
+        factor, spread = exp(estimate.error), _spread(estimate, deviation)
         room, margin = self._memory_factor(c), self._memory_margin(c)
         step, shown, memory = p.step_time_s * factor, p.memory_gib * room, _scaled(p.memory, room)
         return replace(
@@ -158,15 +157,14 @@ def corrections(task: Task) -> Corrections | Measured:
 
 def _spread(estimate: Estimate, deviation: float) -> float:
     """Return the high end of an interval over the expected value."""
-    rest = estimate.deviation * deviation
+    rest = estimate.deviation
     # What no measurement speaks about is as sure as without any.
-    return exp(DEVIATIONS * (hypot(rest, NOISE) if estimate.deviation < 1 else rest))
+    return exp(DEVIATIONS * (hypot(rest, NOISE) if rest < deviation else rest))
 
 
 def _memory_errors(known: Iterable[Known]) -> Iterator[Observation]:
     for each in known:
         c, p, measured = each.configuration, each.prediction, each.measurement
-        deviation = uncertainty(c).memory / DEVIATIONS
         if measured.out_of_memory:
             error = max(0.0, log(memory_room(c) / p.memory.need))
         elif measured.peak_memory_gib is not None and measured.peak_memory_gib > p.memory.weights:
@@ -174,7 +172,7 @@ def _memory_errors(known: Iterable[Known]) -> Iterator[Observation]:
             error = log(measured.peak_memory_gib / min(p.memory_gib, memory_room(c)))
         else:
             continue
-        yield Observation(_memory_keys(c), error / deviation, NOISE / deviation)
+        yield Observation(_memory_keys(c), error, _memory_deviation(c), NOISE)
 
 
 def time_keys(c: Configuration) -> tuple[Hashable, ...]:
@@ -188,6 +186,10 @@ def time_keys(c: Configuration) -> tuple[Hashable, ...]:
         (accelerator, c.machine.devices),
         c,
     )
+
+
+def _memory_deviation(c: Configuration) -> float:
+    return uncertainty(c).memory / DEVIATIONS
 
 
 def _memory_keys(c: Configuration) -> tuple[Hashable, ...]:

@@ -1,8 +1,9 @@
 """Errors of predictions, estimated from the errors of others that share something with them.
 
-A prediction's error (its logarithm, in standard deviations of the prediction) is taken as a sum of
-independent parts, each shared by everything with the same key: the training's own part, that of an
-accelerator, of a layout and so on. With Gaussian parts that is kriging, of which the parts are the
+A prediction's error (of its logarithm) is taken as a sum of independent parts, each shared by
+everything with the same key: the training's own part, that of an accelerator, of a layout and so
+on. Of a part, two predictions share as much as the surer one has of it: what makes one less sure
+than the other is its own. With Gaussian parts that is kriging, of which the parts are the
 covariance: https://en.wikipedia.org/wiki/Gaussian_process_regression
 """
 
@@ -18,17 +19,19 @@ Shared = Sequence[Hashable]
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A measured error, in standard deviations of the prediction."""
+    """A measured error of a logarithm."""
 
     keys: tuple[Hashable, ...]
     error: float
+    deviation: float
+    """Standard deviation of the prediction's error, before anything was measured."""
     noise: float
-    """Standard deviation of the measurement, in those of the prediction."""
+    """Standard deviation of the measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """An expected error, in standard deviations of the prediction."""
+    """An expected error of a logarithm."""
 
     error: float
     deviation: float
@@ -43,46 +46,62 @@ class Errors:
         self._observations = observations
         errors = [each.error for each in observations]
         self._factor = self._factored(1.0)
-        solved = _solved(self._factor, errors)
+        self._solved = _solved(self._factor, errors)
         # Predictions that were further off than they claimed leave more doubt about the others,
         # but none about themselves: measurements are as exact as before.
-        surprise = sum(a * b for a, b in zip(errors, solved, strict=True))
+        surprise = sum(a * b for a, b in zip(errors, self._solved, strict=True))
         self._inflation = max(1.0, surprise / max(1, len(observations)))
         if self._inflation > 1:
             self._factor = self._factored(self._inflation)
-            solved = _solved(self._factor, errors)
-        self._sums: list[dict[Hashable, float]] = [{} for _ in weights]
-        for each, amount in zip(observations, solved, strict=True):
-            for sums, key, weight in zip(self._sums, each.keys, weights, strict=True):
-                sums[key] = sums.get(key, 0.0) + weight * amount
+            self._solved = _solved(self._factor, errors)
+        self._sums: dict[float, list[dict[Hashable, float]]] = {}
 
     def _factored(self, inflation: float) -> list[list[float]]:
         """Return the factor of the observations' covariances, over `inflation`."""
         return _cholesky([
             [
-                self._covariance(a.keys, b.keys) + (a.noise**2 / inflation if a is b else 0.0)
+                self._covariance(a, b.keys, b.deviation)
+                + (a.noise**2 / inflation if a is b else 0.0)
                 for b in self._observations
             ]
             for a in self._observations
         ])  # fmt: skip
 
-    def error(self, keys: Shared) -> float:
+    def error(self, keys: Shared, deviation: float) -> float:
         """Return the expected error of a prediction."""
-        return sum(sums.get(key, 0.0) for sums, key in zip(self._sums, keys, strict=True))
+        parts = self._parts(deviation)
+        return sum(sums.get(key, 0.0) for sums, key in zip(parts, keys, strict=True))
 
     def least(self) -> float:
         """Return a lower bound on the expected error of every prediction."""
-        return sum(min(0.0, *sums.values()) for sums in self._sums if sums)
+        # Between the deviations that were observed, an expected error is linear in the variance.
+        every = [self._parts(d) for d in {each.deviation for each in self._observations}]
+        return sum(
+            min((min(0.0, *parts[i].values()) for parts in every), default=0.0)
+            for i in range(len(self._weights))
+        )
 
-    def estimate(self, keys: Shared) -> Estimate:
+    def estimate(self, keys: Shared, deviation: float) -> Estimate:
         """Return the expected error of a prediction and how sure it is."""
-        near = [self._covariance(keys, each.keys) for each in self._observations]
+        near = [self._covariance(each, keys, deviation) for each in self._observations]
         known = sum(a * b for a, b in zip(near, _solved(self._factor, near), strict=True))
-        variance = max(0.0, 1.0 - known) * self._inflation
-        return Estimate(self.error(keys), sqrt(variance))
+        variance = max(0.0, deviation**2 - known) * self._inflation
+        return Estimate(self.error(keys, deviation), sqrt(variance))
 
-    def _covariance(self, first: Shared, second: Shared) -> float:
-        return sum(w for w, a, b in zip(self._weights, first, second, strict=True) if a == b)
+    def _parts(self, deviation: float) -> list[dict[Hashable, float]]:
+        """Return the expected errors of predictions with a deviation: of each part, by its key."""
+        if deviation not in self._sums:
+            parts: list[dict[Hashable, float]] = [{} for _ in self._weights]
+            for each, amount in zip(self._observations, self._solved, strict=True):
+                shared = min(deviation, each.deviation) ** 2 * amount
+                for sums, key, weight in zip(parts, each.keys, self._weights, strict=True):
+                    sums[key] = sums.get(key, 0.0) + weight * shared
+            self._sums[deviation] = parts
+        return self._sums[deviation]
+
+    def _covariance(self, known: Observation, keys: Shared, deviation: float) -> float:
+        same = zip(self._weights, known.keys, keys, strict=True)
+        return min(known.deviation, deviation) ** 2 * sum(w for w, a, b in same if a == b)
 
 
 def _cholesky(matrix: Sequence[Sequence[float]]) -> list[list[float]]:

@@ -80,7 +80,7 @@ class Measured:
             if (measured := each.measurement.step_time_s) is not None:
                 c = each.configuration
                 error = log(_computing(c, measured) / _guess(c))
-                yield Observation(_keys(c, c.micro_batch), error / _TOTAL, _NOISE / _TOTAL)
+                yield Observation(_keys(c, c.micro_batch), error, _TOTAL, _NOISE)
 
     @property
     def timed(self) -> bool:
@@ -92,7 +92,7 @@ class Measured:
         return _step(c, self._seconds(c)).total
 
     def _seconds(self, c: Configuration) -> float:
-        return _guess(c) * exp(self._errors.error(_keys(c, self._nearest(c))) * _TOTAL)
+        return _guess(c) * exp(self._errors.error(_keys(c, self._nearest(c)), _TOTAL))
 
     def _nearest(self, c: Configuration) -> int:
         """Return the measured micro-batch whose efficiency one is taken to have."""
@@ -108,7 +108,7 @@ class Measured:
         if self.timed:
             guessed = c.machine.accelerator not in self._micros
             margin = 2 * _DEVIATIONS[1] if guessed else 0.0
-            least = _guess(c) * exp(self._errors.least() * _TOTAL - margin)
+            least = _guess(c) * exp(self._errors.least() - margin)
         return tuple(least for _ in kinds)
 
     def memory_need(self, c: Configuration) -> float:
@@ -118,9 +118,9 @@ class Measured:
     def predict(self, c: Configuration) -> Prediction:
         """Return the prediction for a configuration."""
         near = self._nearest(c)
-        estimate = self._errors.estimate(_keys(c, near))
+        estimate = self._errors.estimate(_keys(c, near), _TOTAL)
         apart = _DOUBLING * log2(c.micro_batch / near)
-        deviation = hypot(estimate.deviation * _TOTAL, apart, _NOISE)
+        deviation = hypot(estimate.deviation, apart, _NOISE)
         return _prediction(c, self._seconds(c), deviation, self._memory)
 
 

@@ -70,17 +70,13 @@ class Place:
     def _ranks(self) -> Ranks:
         return ranks_seconds(self.configuration, self.offloads)
 
-    @cached_property
-    def _factor(self) -> float:
-        return self._predictions.least_factor(self.configuration)
-
     def least_step_s(self, replica: ReplicaTime) -> float:
         """Return the least seconds of a step, by that part of it which its kin have in common."""
-        return self._ranks.least_step(replica) * self._factor
+        return self._ranks.least_step(replica) * self._predictions.least_factor
 
     def least_s(self, seconds: float) -> float:
         """Return the least of a predicted time, whatever was measured."""
-        return seconds * self._factor
+        return seconds * self._predictions.least_factor
 
     def working(
         self, batch: int, micro: int, recompute: Recompute, offload: Offload

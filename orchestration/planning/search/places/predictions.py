@@ -79,7 +79,7 @@ class Predictions:
         """
         if isinstance(self.corrections, Measured):
             return self.corrections.least_seconds(c, kinds)
-        factor = self.corrections.least_factor(c)
+        factor = self.corrections.least_factor
         times = computing_seconds(c, self._device_seconds(c, layout), kinds)
         return tuple(seconds * factor for seconds in times)
 
@@ -92,7 +92,8 @@ class Predictions:
             computing = self._computing[key] = device_seconds(c)
         return computing
 
-    def least_factor(self, c: Configuration) -> float:
-        """Return the least by which measurements change the time of a layout, whatever its work."""
+    @property
+    def least_factor(self) -> float:
+        """The least by which measurements change a time; 0, where all comes from them."""
         known = self.corrections
-        return 0.0 if isinstance(known, Measured) else known.least_factor(c)
+        return 0.0 if isinstance(known, Measured) else known.least_factor
