@@ -8,7 +8,7 @@ take less time than the best so far.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from math import inf
 from typing import Final
@@ -119,6 +119,25 @@ class Cluster:
 
         None, if no computing that fits can be done in time.
         """
+        every = tuple(layouts)
+        tried = (self.fastest(every, longest_s, kinds) for kinds in self.tiers)
+        return next((found for found in tried if found is not None), None)
+
+    @property
+    def tiers(self) -> tuple[tuple[Offload, ...], ...]:
+        """States that may be offloaded, and if nothing fits so, or in time, which else.
+
+        Unless it was measured, offloading is for what does not fit otherwise: it takes longer than
+        predicted nearly wherever others published it (`docs/planning.md`).
+        """
+        if self._predictions.by_formula and "none" in self.space.offload:
+            return (("none",), self.space.offload)
+        return (self.space.offload,)
+
+    def fastest(
+        self, layouts: Iterable[Layout], longest_s: float, offloads: Sequence[Offload]
+    ) -> tuple[float, Candidate] | None:
+        """Return the fastest configuration that fits, as `best` does, with some offloading."""
         best = Fastest(longest_s)
         # What fits with less recomputed takes no longer than with more, whose bound is higher,
         # unless it has to offload for it, or measurements say so.
@@ -136,7 +155,7 @@ class Cluster:
                     best.candidate, place, work, replicas
                 ):
                     continue
-                candidate = self._fitting(index, place, work)
+                candidate = self._fitting(index, place, work, offloads)
                 if candidate is None:
                     continue
                 if by_formula and candidate.configuration.offload == "none":
@@ -199,10 +218,14 @@ class Cluster:
             for offload in place.offloads
         )
 
-    def _fitting(self, index: int, place: Place, work: Work) -> Candidate | None:
+    def _fitting(
+        self, index: int, place: Place, work: Work, offloads: Sequence[Offload]
+    ) -> Candidate | None:
         """Return the configuration that offloads no more than it has to, which only costs time."""
         largest = 0
         for offload in place.offloads:
+            if offload not in offloads:
+                continue
             limit = self._limit(place, work.batch, work.recompute, offload)
             if limit.holds(work.micro_batch):
                 return self._candidate(place, work, offload)

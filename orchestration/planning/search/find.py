@@ -11,7 +11,7 @@ from orchestration.catalog import Instance
 from orchestration.planning.cost.estimates import memory_room
 from orchestration.planning.search.amounts import duration, money
 from orchestration.planning.search.answers.comparison import beaten, by_instance, figures, front
-from orchestration.planning.search.answers.plans import Plan, Plans, Reason, Rejected
+from orchestration.planning.search.answers.plans import Plan, Plans, Reason, Rejected, simplest
 from orchestration.planning.search.answers.shortfall import missing
 from orchestration.planning.search.assessment import (
     broken_limit,
@@ -25,7 +25,13 @@ from orchestration.planning.search.measured.corrections import corrections
 from orchestration.planning.search.measured.unknown import Measured
 from orchestration.planning.search.objective import CHEAPEST, Objective
 from orchestration.planning.search.places.place import Candidate
-from orchestration.planning.search.preference import choose, doubts, may_be_chosen, why_doubtful
+from orchestration.planning.search.preference import (
+    choose,
+    doubts,
+    doubts_of,
+    may_be_chosen,
+    why_doubtful,
+)
 from orchestration.planning.search.sites import Pool, Site
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoices
@@ -111,20 +117,19 @@ class _Search:
         for site in sites:
             if whole or not self.is_behind(site):
                 self.examine(site)
-        chosen, passed_over = choose(self.plans, self.task, self.objective, self.rank)
+        best, passed_over = choose(self.plans, self.task, self.objective, self.rank)
+        chosen, alternatives = self.settled(best) if whole else (best, ())
         listed = [plan for plan in self.plans if plan.price and not plan.price.estimate]
         estimated = chosen is not None and chosen.price is not None and chosen.price.estimate
-        best = front(self.plans)
         for plan in self.plans:
             if chosen is not None and plan is not chosen:
                 unknown = why_doubtful(self.task, plan) if self.is_better(plan, chosen) else ""
                 self.rejected.append(beaten(plan, chosen, unknown))
-        alternatives = self.alternatives(chosen) if whole else ()
         return Plans(
             task=self.task,
             objective=self.objective,
             chosen=chosen,
-            front=best,
+            front=front(self.plans),
             rejected=tuple(sorted(self.rejected, key=by_instance)),
             alternatives=alternatives,
             scaling=self.scaling(sites, chosen) if whole else (),
@@ -212,18 +217,18 @@ class _Search:
             return
         longest = longest_s(self.space, self.objective, site.usd_per_s)
         most_s = longest.seconds if self.whole else min(longest.seconds, self.contending_s(site))
-        candidate = site.best(most_s) if site.time_s <= most_s else None
-        if candidate is None and not self.whole:
+        found = site.fitting(most_s) if site.time_s <= most_s else ()
+        plan = self.within_limits(self.plan(cluster, each) for each in found)
+        if plan is None and not self.whole:
             return
-        if candidate is None and site.holds:
+        if plan is None and site.holds:
             least = max(site.time_s, longest.seconds)
             detail = f"takes {duration(least)} or more, {longest.detail}"
             self.reject(site.name, cluster.count, longest.reason, detail, figures=site.figures)
             return
-        if candidate is None:
+        if plan is None:
             self.reject_misfit(cluster)
             return
-        plan = self.plan(cluster, candidate)
         if (limit := broken_limit(plan, self.space, self.objective)) is not None:
             if is_expected_within(plan, self.space, self.objective):
                 self.risky.append(plan)
@@ -233,21 +238,38 @@ class _Search:
             return
         cost = float("inf") if plan.cost_usd is None else plan.cost_usd.expected
         if may_be_chosen(self.task, plan):
-            self.front.append((plan.time_s.expected, cost, site.doubts))
+            self.front.append((plan.time_s.expected, cost, doubts_of(self.task, plan)))
         self.plans.append(plan)
+
+    def within_limits(self, plans: Iterable[Plan]) -> Plan | None:
+        """Return the first plan that keeps every limit, or else the first."""
+        first = None
+        for plan in plans:
+            if broken_limit(plan, self.space, self.objective) is None:
+                return plan
+            first = first or plan
+        return first
 
     def plan(self, cluster: Cluster, candidate: Candidate) -> Plan:
         instance, count = cluster.instance, cluster.count
         choice = self.strategies.exact(candidate.layout, instance.name, count)
         return plan_of(self.task, self.space, instance, count, candidate, choice)
 
-    def alternatives(self, chosen: Plan | None) -> tuple[Plan, ...]:
+    def settled(self, best: Plan | None) -> tuple[Plan | None, tuple[Plan, ...]]:
+        """Return a layout that is about as fast as the best one and simpler, and the others."""
+        if best is None:
+            return None, ()
+        every = [best, *self.alternatives(best)]
+        allowed = (p for p in every if broken_limit(p, self.space, self.objective) is None)
+        chosen = simplest(best, allowed)
+        self.plans[self.plans.index(best)] = chosen
+        others = (plan for plan in every if plan is not chosen)
+        return chosen, tuple(sorted(others, key=lambda plan: plan.time_s.expected))
+
+    def alternatives(self, chosen: Plan) -> Iterator[Plan]:
         """Return the best plan of every other layout on the chosen cluster; reject the rest."""
-        if chosen is None:
-            return ()
         name, count = chosen.instance_type, chosen.instance_count
         instance = self.space.catalog[name]
-        plans = []
         every = self.shared.layouts_of(instance, count)
         for kind, same in by_kind(every).items():
             cluster = Cluster(self.task, self.space, instance, count, self.shared)
@@ -260,8 +282,7 @@ class _Search:
             if found is None:
                 self.reject_misfit(cluster, kind)
             elif found[1].layout != chosen.layout:
-                plans.append(self.plan(cluster, found[1]))
-        return tuple(sorted(plans, key=lambda plan: plan.time_s.expected))
+                yield self.plan(cluster, found[1])
 
     def scaling(self, sites: Iterable[Site], chosen: Plan | None) -> tuple[Plan, ...]:
         """Return the best plan for each number of instances of the chosen type, without limits."""

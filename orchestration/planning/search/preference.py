@@ -1,8 +1,9 @@
 """The choice among plans: the best, unless a plan with fewer doubts is as good as far as is known.
 
-A price is a doubt if it is estimated, and an accelerator if nothing of the task's kind was measured
-on it. Both widen the intervals of a plan; where another plan without that doubt lies within the
-interval, it is chosen, and among several one that is easier to get.
+A price is a doubt if it is estimated, an accelerator if nothing of the task's kind was measured on
+it, and offloading, unless the task itself was measured. All widen the intervals of a plan; where
+another plan without that doubt lies within the interval, it is chosen, and among several one that
+is easier to get.
 """
 
 from __future__ import annotations
@@ -61,6 +62,17 @@ def doubts(task: Task, accelerator: str, price: Price | None) -> int:
     return (not is_measured(task, accelerator)) + (price is None or price.estimate)
 
 
+def doubts_of(task: Task, plan: Plan) -> int:
+    """Return how many things about a plan are not known."""
+    known = doubts(task, plan.configuration.machine.accelerator, plan.price)
+    return known + _offloads_unmeasured(task, plan)
+
+
+def _offloads_unmeasured(task: Task, plan: Plan) -> bool:
+    """Return whether a plan offloads, whose predictions are the least sure."""
+    return plan.configuration.offload != "none" and not task.measurements
+
+
 def choose(
     plans: Sequence[Plan],
     task: Task,
@@ -74,17 +86,11 @@ def choose(
     if best is None:
         return None, None
 
-    def doubtful(plan: Plan) -> int:
-        return doubts(task, plan.configuration.machine.accelerator, plan.price)
-
-    surer = [
-        plan
-        for plan in plans
-        if doubtful(plan) < doubtful(best) and _is_as_good(plan, best, objective)
-    ]
+    most = doubts_of(task, best)
+    surer = [p for p in plans if doubts_of(task, p) < most and _is_as_good(p, best, objective)]
     if not surer:
         return best, None
-    chosen = min(surer, key=lambda p: (doubtful(p), is_scarce(p.instance_type), *rank(p)))
+    chosen = min(surer, key=lambda p: (doubts_of(task, p), is_scarce(p.instance_type), *rank(p)))
     return chosen, best
 
 
@@ -113,7 +119,8 @@ def _is_as_good(plan: Plan, best: Plan, objective: Objective) -> bool:
 def missing_facts(task: Task, plan: Plan) -> str:
     """Return what somebody could find out to make a plan as sure as others."""
     facts = []
-    if not is_measured(task, plan.configuration.machine.accelerator):
+    unknown = not is_measured(task, plan.configuration.machine.accelerator)
+    if unknown or _offloads_unmeasured(task, plan):
         facts.append("a measurement")
     if plan.price is not None and plan.price.estimate:
         facts.append("a listed price")
@@ -130,4 +137,6 @@ def why_doubtful(task: Task, plan: Plan) -> str:
             return " and ".join([*reasons, "the training was not measured on it"])
         name = {"dense": "dense training", "experts": "mixture of experts", "bits": "fp8 training"}
         reasons.append(f"no published {name[kind_of(task)]} was measured on it")
+    if _offloads_unmeasured(task, plan):
+        reasons.append("what offloading takes is the least sure of all")
     return " and ".join(reasons)

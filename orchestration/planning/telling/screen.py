@@ -86,8 +86,6 @@ def _notes(plans: Plans, plan: Plan) -> Iterator[str]:
         yield f"{plan.instance_type} is scarce (a prior): ask for quota early, or reserve"
     if plan.instance_count > 1:
         yield "give one subnet; EFA needs a security group that is open to itself"
-    if (simpler := plans.simpler) is not None:
-        yield f"{simpler.layout} ({simpler.strategy.kind}) is simpler and about as fast"
 
 
 def _prices(plans: Plans, names: Sequence[str]) -> str:

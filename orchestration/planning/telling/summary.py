@@ -13,12 +13,8 @@ from orchestration.planning.telling.changes import short
 
 
 def answer(plans: Plans) -> list[tuple[str, str]]:
-    """Return the facts about the chosen plan, and about a simpler one that is nearly as fast."""
+    """Return the facts about the chosen plan, with what speaks for others."""
     lines = [] if plans.chosen is None else facts(plans.chosen)
-    if plans.chosen is not None and (simpler := plans.simpler) is not None:
-        slower = simpler.time_s.expected / plans.chosen.time_s.expected - 1
-        text = f"{simpler.layout} ({simpler.strategy.kind}) is simpler and about as fast"
-        lines.append(("note", f"{text} ({slower:+.1%} time)"))
     if (listed := plans.listed) is not None:
         lines.append(("note", f"the price is an estimate; at a listed price, {short(listed)}"))
     if (best := plans.passed_over) is not None:

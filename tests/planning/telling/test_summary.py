@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from orchestration.planning.search.answers.plans import HEADINGS, row
 from orchestration.planning.search.find import find_plans
-from orchestration.planning.search.layouts import Layout
 from orchestration.planning.search.objective import (
     FASTEST,
 )
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import KnownRate
-from orchestration.planning.telling.summary import answer as answer_lines
 from orchestration.planning.telling.summary import facts
-from orchestration.strategies import TorchDistributed
 from tests.planning.search.questions import chosen, plans, task
 
 
@@ -53,12 +48,3 @@ def test_a_plan_without_a_price_says_so() -> None:
     assert plan.cost_usd is None
     assert dict(facts(plan))["cost"] == "unknown"
     assert row(plan)[-1] == "?"
-
-
-def test_a_simpler_layout_is_noted() -> None:
-    answer = plans()
-    plan = chosen(answer)
-    layout = Layout(family="replicated", rank=-1)
-    simple = replace(plan, layout=layout, strategy=TorchDistributed())
-    text = str(answer_lines(replace(answer, alternatives=(simple,))))
-    assert "data parallel (torch_distributed) is simpler and about as fast (+0.0% time)" in text

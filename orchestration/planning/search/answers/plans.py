@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Final, Literal
 
@@ -206,20 +206,6 @@ class Plans:
     contenders: tuple[Plan, ...] = ()
     """The best plan of each cluster that may keep every limit, whichever was chosen."""
 
-    @property
-    def simpler(self) -> Plan | None:
-        """A simpler layout on the chosen instances that is at most 2 % slower."""
-        chosen = self.chosen
-        if chosen is None:
-            return None
-        longest = chosen.time_s.expected * (1 + _ABOUT)
-        near = (
-            plan
-            for plan in self.alternatives
-            if plan.layout.rank < chosen.layout.rank and plan.time_s.expected <= longest
-        )
-        return min(near, key=lambda plan: plan.layout.rank, default=None)
-
     def _repr_html_(self) -> str:
         chosen = [] if self.chosen is None else [("chosen", self.chosen)]
         others = [("as good", plan) for plan in self.front if plan is not self.chosen]
@@ -235,7 +221,6 @@ class Plans:
             "chosen": None if self.chosen is None else self.chosen.data(),
             "front": [plan.data() for plan in self.front],
             "alternatives": [plan.data() for plan in self.alternatives],
-            "simpler": None if self.simpler is None else self.simpler.data(),
             "passed_over": None if self.passed_over is None else self.passed_over.data(),
             "listed": None if self.listed is None else self.listed.data(),
             "scaling": [plan.data() for plan in self.scaling],
@@ -249,6 +234,13 @@ class Plans:
 
 _ABOUT: Final = 0.02
 """Difference in time that is too small for any prediction."""
+
+
+def simplest(best: Plan, others: Iterable[Plan]) -> Plan:
+    """Return the simplest layout on the same instances that takes about as long as the best."""
+    longest = best.time_s.expected * (1 + _ABOUT)
+    near = [plan for plan in others if plan.time_s.expected <= longest]
+    return min([best, *near], key=lambda plan: (plan.layout.rank, plan.time_s.expected))
 
 
 def _values(value: object) -> dict[str, object]:
