@@ -1,5 +1,7 @@
 """Shapes of AWS requests and responses, from the service models that botocore ships.
 
+Rules that AWS has only in words (:mod:`orchestration.checks.documented`) are added to them.
+
 Only the data is botocore's: importing ``botocore.model`` loads urllib3, and its loader builds an
 ordered dictionary of every object, which together was the better part of rendering a pipeline.
 Models that somebody put into ``~/.aws/models`` are not read, so that a pipeline is as valid here as
@@ -17,6 +19,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from orchestration.checks import documented
 
 _SERVICE = re.compile(r"[a-z0-9][a-z0-9.-]*")
 _MODELS = "*/*/service-2.json*"
@@ -143,6 +147,8 @@ def service_model(name: str) -> ServiceModel | None:
     for extra in newest.parent.glob("service-2.sdk-extras.json*"):
         for shape, traits in _read(extra).get("merge", {}).get("shapes", {}).items():
             shapes[shape] = _merged(shapes.get(shape, {}), traits)
+    for shape, traits in documented.SHAPES.get(name, {}).items():
+        shapes[shape] = _merged(shapes[shape], traits)
     return ServiceModel(model["operations"], shapes)
 
 

@@ -23,6 +23,7 @@ from orchestration.expressions import (
 )
 from orchestration.expressions.evaluate import Values
 from orchestration.expressions.nodes import Function
+from orchestration.lint.languages import jsonata as linted
 from orchestration.local.engine import jsonata as engine
 from orchestration.refs import Ref, times
 from tests.backends.jsonata_cases import (
@@ -220,3 +221,32 @@ def test_what_is_no_time_is_refused(jsonata_reference: JsonataReference, time: s
     assert in_python(expression, run) == FAILED
     assert in_the_reference(jsonata_reference, text, run.bindings) == FAILED
     assert in_the_engine(text, run.bindings) == FAILED
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_one"),
+    [
+        ("$a ?? 1", False),
+        ("$a ?: 1", False),
+        ("$a.x[0]??'b'", False),
+        ("($a ? 1 ?: 2 : 3)", False),
+        ("?? 1", False),
+        ("function($x)<n?:n>{ $x }(1)", True),
+        ("$replace('a', /a??/, 'b')", True),
+        ("$replace('a', /(?:a)/, 'b')", True),
+        ("/* why ?? */ 1", True),
+        ("{'x??y': 1}.`x??y`", True),
+        ("$a ? '?:' : '??'", True),
+    ],
+)
+def test_operators_of_a_later_version_are_no_syntax_and_their_characters_elsewhere_are(
+    jsonata_reference: JsonataReference, expression: str, is_one: bool
+) -> None:
+    try:
+        jsonata_reference(expression, {"a": 1}, undefined=UNDEFINED)
+        refused = False
+    except JsonataError as error:
+        refused = error.code is not None and error.code.startswith("S")
+    assert refused is not is_one
+    assert (linted.read(expression).error is None) is is_one
+    assert (engine.syntax_error(expression) is None) is is_one

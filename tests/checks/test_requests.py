@@ -242,3 +242,9 @@ def test_a_tag_that_aws_refuses_is_refused(value: str) -> None:
 def test_letters_of_every_script_are_fine_in_a_tag(value: str) -> None:
     tags = [{"Key": "team", "Value": value}]
     assert violations("sagemaker", "AddTags", {"ResourceArn": ARN, "Tags": tags}) == []
+
+
+def test_an_event_without_what_eventbridge_needs_is_refused_before_its_answer_says_so() -> None:
+    request = {"Entries": [{"Source": "aws.mine", "DetailType": "Done"}]}
+    fields = [problem.field for problem in violations("events", "PutEvents", request)]
+    assert fields == ["Entries[0].Detail", "Entries[0].Source"]

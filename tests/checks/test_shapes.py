@@ -65,6 +65,18 @@ def test_every_operation_has_the_shapes_that_botocore_gives_it(service: str) -> 
     assert len(compared.seen) > 20
 
 
+def test_what_is_added_to_botocores_events_is_what_it_says_of_them_in_words() -> None:
+    model = Loader().load_service_model("events", "service-2")
+    entry = service_model("events")
+    assert entry is not None
+    shape = entry.shape({"shape": "PutEventsRequestEntry"})
+    told = model["shapes"]["PutEventsRequestEntry"]["members"]
+    sentence = "<code>{}</code>, <code>{}</code>, and <code>{}</code> are required for EventBridge"
+    assert sentence.format(*shape.required_members) in told["Source"]["documentation"]
+    longest = shape.members["DetailType"].metadata["max"]
+    assert f"with a maximum of {longest} characters" in told["DetailType"]["documentation"]
+
+
 @pytest.mark.parametrize("name", ["sagemakr", "", "..", "s3/2006-03-01", "S3"])
 def test_an_unknown_service_has_no_model(name: str) -> None:
     assert service_model(name) is None

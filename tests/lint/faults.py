@@ -396,5 +396,13 @@ _ROWS: Final[list[tuple[str, str, str, Any, str]]] = [
      {"Type": "Task", "Resource": f"{_AWS}events:putEvents", "Next": "Nested",
       "Parameters": {"Entries": [{"Detail": {}, "DetailType": "Prepared"}]}},
      "missing-request-field"),
+    ("an event of a source that is AWS's own", "jsonpath", "States/Record",
+     {"Type": "Task", "Resource": f"{_AWS}events:putEvents", "Next": "Nested",
+      "Parameters": {"Entries": [{"Detail": {}, "DetailType": "Done", "Source": "aws.mine"}]}},
+     "doubtful-request-value"),
+    ("an event with a type that is too long", "jsonpath", "States/Record",
+     {"Type": "Task", "Resource": f"{_AWS}aws-sdk:eventbridge:putEvents", "Next": "Nested",
+      "Parameters": {"Entries": [{"Detail": "{}", "DetailType": "D" * 129, "Source": "mine"}]}},
+     "doubtful-request-value"),
 ]  # fmt: skip
 FAULTS = [Fault(*row) for row in _ROWS]

@@ -1,7 +1,8 @@
 """Expressions of JSONata: their syntax, and the names that they read from outside.
 
 https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html (read November 2026):
-JSONata 2.0.6 without ``$eval``, and with functions of AWS.
+JSONata 2.0.6 without ``$eval``, and with functions of AWS. The other functions are those that
+``src/jsonata.js`` binds in https://github.com/jsonata-js/jsonata at ``v2.0.6`` (same date).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
+from orchestration.backends.jsonata.syntax import parse
 from orchestration.lint.languages import types
 
 FUNCTIONS: Final = frozenset(
@@ -27,8 +29,6 @@ FUNCTIONS: Final = frozenset(
         *("toMillis", "trim", "type", "uppercase", "uuid", "zip"),
     }
 )
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-_LATER = re.compile(r"\?\?|(?<!\()\?:")
 _PLACEHOLDER = re.compile(r"\$\{[\w.:-]+\}")
 
 
@@ -64,11 +64,8 @@ def expression(text: str) -> str:
 def read(source: str) -> Reading:
     """Return what an expression reads, or what is wrong with it."""
     reading = Reading()
-    later = _LATER.search(_QUOTED.sub("''", source))
-    if later is not None:
-        reading.error = f"{later[0]} came with JSONata 2.1, and Step Functions has 2.0; use ? :"
     try:
-        tree = _parsed(source)
+        tree = parse(source)
     except Exception as error:  # the library raises others than its own for bad syntax
         filled = _PLACEHOLDER.sub("x", source)
         if filled == source:
@@ -77,18 +74,12 @@ def read(source: str) -> Reading:
             return reading
         # What is filled in when the definition is deployed may be any part of an expression.
         try:
-            tree = _parsed(filled)
+            tree = parse(filled)
         except Exception:
             return reading
     _Walk(reading).node(tree, set(), has_context=False)
     reading.kind = types.kind(tree)
     return reading
-
-
-def _parsed(source: str) -> Any:
-    from jsonata.parser import Parser
-
-    return Parser().parse(source)
 
 
 class _Walk:

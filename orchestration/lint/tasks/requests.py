@@ -32,9 +32,6 @@ _OWN_VALUES: Final = {
 """Values of fields where the request is not that of an API."""
 _TO_REPLACE = re.compile(r"^'[^']*([A-Z]{2,}_[A-Z]+|EXAMPLE)")
 """Texts that documentation has in place of somebody's own."""
-_NEEDED: Final = {"PutEventsRequestEntry": ("Detail", "DetailType", "Source")}
-"""Fields that the service needs though its model does not say so:
-https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEventsRequestEntry.html."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +149,6 @@ class _Names:
                 tree[name] = self.value(shape.members[name], item, where, below)
             elif at or key not in self._used.extra:
                 self.findings.append(self._unknown(key, members, where))
-        for name in _NEEDED.get(shape.name, ()):
-            if name not in tree:
-                text = f"{self._used.resource} needs {name}"
-                self.findings.append(Finding("missing-request-field", path, text))
         for name in shape.required_members:
             free = shape.metadata["members"].get(name, {}).get("idempotencyToken")
             if name not in tree and (free or (not at and spelled(name) in self._used.optional)):

@@ -24,6 +24,7 @@ from moto.stepfunctions.parser.asl.component.common.query_language import QueryL
 from moto.stepfunctions.parser.asl.component.common.string import string_expression
 from moto.stepfunctions.parser.asl.component.state.choice.comparison import comparison
 
+from orchestration.backends.jsonata.syntax import parse
 from orchestration.local.engine import fields
 from orchestration.local.engine.failures import query_failure
 from orchestration.local.engine.seams import replace
@@ -105,6 +106,7 @@ _ONE_AT_A_TIME = threading.RLock()
 
 @functools.lru_cache(maxsize=4096)
 def _compile(expression: str) -> jsonata.Jsonata:
+    parse(expression)  # The library takes the operators of JSONata 2.1, too.
     compiled = jsonata.Jsonata(expression)
     # Tells null from undefined.
     compiled.set_output_convert_nulls(False)
