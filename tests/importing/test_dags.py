@@ -129,8 +129,6 @@ def test_all_that_is_otherwise_is_told(imported: Imported) -> None:
         if line.strip().startswith((f"def {name}", f"{name} = "))
     }
     assert {note.path: note.message for note in imported.notes} == {
-        "DAG.catchup": "is left out",
-        "DAG.schedule": "is left out; a pipeline's schedule has cron, rate or at",
         f"begin (line {at['begin']})": "is left out: no stage does what this function does",
         f"count (line {at['count']}).retries": "is left out",
         f"score (line {at['score']})": (
@@ -280,7 +278,9 @@ def test_tasks_that_a_function_makes_are_told() -> None:
 
 def test_a_second_dag_of_a_file_is_told() -> None:
     imported = published("'m'", "DAG('one')", "DAG('two')")
-    assert imported.notes[-1].message == "is another DAG; the tasks of both are taken together"
+    assert imported.notes[-1].message == (
+        "is another DAG; the tasks of both are taken together, and its schedule"
+    )
 
 
 def test_a_connection_and_settings_of_the_dag_are_told() -> None:

@@ -1,8 +1,8 @@
 """The syntax of JSONata 2.0, which Step Functions has; the library parses that of 2.1.
 
-https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html names 2.0.6. Of 2.1.0 the
-two operators below are all that is new in ``src/parser.js`` of https://github.com/jsonata-js/jsonata
-(``v2.0.6`` compared with ``v2.2.2``, November 2026); the functions are the same.
+https://docs.aws.amazon.com/step-functions/latest/dg/transforming-data.html names 2.0.6. What 2.1.0
+has besides are the two operators below: ``src/parser.js`` of https://github.com/jsonata-js/jsonata,
+``v2.0.6`` compared with ``v2.2.2`` (November 2026); the functions are the same.
 """
 
 from __future__ import annotations

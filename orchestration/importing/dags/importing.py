@@ -13,6 +13,7 @@ from orchestration.importing.dags.arguments import left_out
 from orchestration.importing.dags.calls import AWAITED, WHY
 from orchestration.importing.dags.operators import NOTHING, steps_of
 from orchestration.importing.dags.order import order
+from orchestration.importing.dags.schedules import Scheduled, scheduled
 from orchestration.importing.dags.syntax import Dag, Task
 from orchestration.importing.imported import Imported, Note
 from orchestration.importing.steps.building import Source, built
@@ -47,9 +48,10 @@ def from_dag(source: str, *, name: str | None = None, file: str = "imported") ->
     if not read:
         text = "has no operator of the Amazon provider that a stage does the work of"
         raise PipelineError([Problem("", text)])
-    notes += _told(dag)
+    when = scheduled(dag)
+    notes += _told(dag, when)
     parameters: dict[str, dict[str, Any]] = {own: {} for own in names.values()}
-    return built(Source(called, read, names, parameters, notes))
+    return built(Source(called, read, names, parameters, notes, when.fields))
 
 
 def _numbered(tasks: Mapping[str, Task]) -> Iterator[tuple[str, Task]]:
@@ -128,11 +130,14 @@ def _parameters(steps: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return renamed(list(dict.fromkeys(places)))
 
 
-def _told(dag: Dag) -> Iterator[Note]:
-    for key in dag.settings:
-        if key in ("schedule", "schedule_interval"):
-            yield Note(f"DAG.{key}", "is left out; a pipeline's schedule has cron, rate or at")
-        elif key not in ("dag_id", "description"):
-            yield Note(f"DAG.{key}", "is left out")
+def _told(dag: Dag, when: Scheduled) -> Iterator[Note]:
+    yield from when.notes
+    said = {"dag_id", "description", *when.said}
+    for key, value in dag.settings.items():
+        inner = value.keys() if key == "default_args" and isinstance(value, dict) else ()
+        for name in inner if inner and "Get" not in inner else (key,):
+            if name not in said:
+                path = f"DAG.{key}" if name == key else f"DAG.{key}.{name}"
+                yield Note(path, "is left out")
     for place, text in dag.notes:
         yield Note(place, text)

@@ -45,6 +45,8 @@ class Dag:
     """Variables of the tasks that each waits for."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Arguments of the DAG."""
+    given: dict[str, ast.expr] = field(default_factory=dict)
+    """The same as they are written."""
     constants: dict[str, ast.expr] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     """Names whose values are changed where they are."""
@@ -77,9 +79,10 @@ class Dag:
         arguments = {each.arg: each.value for each in call.keywords if each.arg is not None}
         if name in ("DAG", "dag"):
             if self.settings.get("dag_id") is not None:
-                text = "is another DAG; the tasks of both are taken together"
+                text = "is another DAG; the tasks of both are taken together, and its schedule"
                 self.notes.append((f"line {call.lineno}", text))
             self.settings |= {key: self.value(item) for key, item in arguments.items()}
+            self.given = arguments
             if call.args:
                 self.settings.setdefault("dag_id", self.value(call.args[0]))
         elif "task_id" in arguments:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from orchestration.errors import PipelineError, Problem
@@ -45,6 +45,8 @@ class Source:
     """As a pipeline declares them, by their names here."""
     notes: Sequence[Note]
     """On what was left out already."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the description, such as ``schedule``."""
 
 
 def built(source: Source) -> Imported:
@@ -180,6 +182,7 @@ def _made(source: Source, calls: frozenset[str], refused: Mapping[str, str]) -> 
         description["parameters"] = values.parameters
     if role is not None:
         description["role"] = role
+    description |= source.fields
     description["stages"] = stages
     texts = [n for n in values.sent if not values.parameters[n].keys() & {"type", "description"}]
     if texts:
