@@ -81,3 +81,21 @@ def test_what_cannot_be_meant_is_refused(orchestrate: Command, training: Path) -
     )
     assert wrong.status == 2
     assert "is for CloudFormation" in wrong.err
+
+
+_SCHEDULE = "schedule: {cron: 0 6 * * *, start: 2026-11-01T00:00"
+
+
+@pytest.mark.parametrize("form", ["cloudformation", "terraform"])
+@pytest.mark.parametrize(("ending", "warned"), [(", catchup: true}", 1), ("}", 0)])
+def test_an_exported_schedule_that_catches_up_says_who_starts_what_it_missed(
+    orchestrate: Command, training: Path, form: str, ending: str, warned: int
+) -> None:
+    training.write_text(f"{training.read_text()}\n{_SCHEDULE}{ending}\n")
+    done = orchestrate("export", form, training, *VALUES, "--json").document
+    told = [each for each in done["warnings"] if "orchestrate backfill" in each]
+    assert len(told) == warned
+    assert all("each run since 2026-11-01T00:00Z that is missing" in each for each in told)
+    said = orchestrate("export", form, training, *VALUES, "-o", training.parent / "made.json")
+    assert [f"warning: {each}" in said.err for each in told] == [True] * warned
+    assert ("orchestrate backfill" in said.err) is bool(warned)
