@@ -247,7 +247,7 @@ def plan(
     wanted = replace(wanted, schedule=scheduled)
     if catch_up and not (former is not None and former.starts_by_schedule):
         missed = backfilling.missed(pipeline, wanted, now, session, moment)
-        wanted = replace(wanted, missed=missed)
+        wanted = replace(wanted, missed=missed, schedule=backfilling.marked(scheduled, missed))
     changes = difference(wanted, now, adopt=adopt)
     known = now.machine is not None or (former is not None and former.changes != ())
     checks = _checks(pipeline, wanted, session, account, ready)

@@ -10,6 +10,7 @@ from typing import Any
 
 from orchestration.deploy.account import Clients
 from orchestration.deploy.aliases.model import ALIAS, Alias, Route
+from orchestration.deploy.events.missed import caught_up_in
 from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import Logging, LogGroup
 from orchestration.deploy.permissions import document
@@ -215,6 +216,8 @@ def _schedule(client: Any, name: str) -> Schedule | None:
         end=_universal(response.get("EndDate")),
         window_minutes=response["FlexibleTimeWindow"].get("MaximumWindowInMinutes"),
         retry=dict(target.get("RetryPolicy", {})),
+        caught_up=caught_up_in(response.get("Description", "")),
+        created=response.get("CreationDate"),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from difflib import unified_diff
 from typing import Any, Literal, TypeAlias
 
@@ -96,6 +97,10 @@ class Schedule:
     window_minutes: int | None = None
     """The flexible time window; without one, runs start at the time itself."""
     retry: Mapping[str, int] = field(default_factory=dict)
+    caught_up: str | None = None
+    """The moment of the deployment that started all runs before it; ``None``: none did."""
+    created: datetime | None = field(default=None, compare=False)
+    """The moment since which it is there."""
 
     def aspects(self) -> dict[str, Any]:
         """Return its parts for comparing and showing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -167,6 +167,73 @@ def test_cut_off_anywhere_each_run_is_started_once(aws: EmbeddedAws) -> None:
     assert "StartExecution" in last
     assert inputs(aws, "cut") == wanted("cut")
     assert deploy(aws, pipeline) == []
+
+
+class Late(datetime):
+    """A clock that is late, so that times fall between what it says and the account's own."""
+
+    @classmethod
+    def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
+        return datetime.now(tz) - timedelta(seconds=150)
+
+
+def minutely(name: str) -> Pipeline:
+    """A pipeline that should have run every minute for some minutes."""
+    start = datetime.now(tz=UTC).replace(second=0, microsecond=0) - timedelta(minutes=9)
+    schedule = {
+        "cron": "* * * * *",
+        "start": f"{start:%Y-%m-%dT%H:%M}",
+        "catchup": True,
+        "time_parameter": "until",
+        "parameters": {"data": "s3://monthly/set"},
+    }
+    return monthly(name, schedule=schedule, overlap="allow")
+
+
+def test_times_while_the_schedule_is_made_have_their_runs_wherever_it_is_cut_off(
+    aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last, lost = [], 0
+    for calls in itertools.count(1):
+        pipeline, cutting = minutely(f"minutely-{calls}"), Cutting(aws, cuts=frozenset([calls]))
+        begin = datetime.fromisoformat(f"{pipeline.schedule.start}Z")  # type: ignore[union-attr]
+        try:
+            # The deployment begins, and looks for times, minutes before the schedule is there.
+            with monkeypatch.context() as late:
+                late.setattr("orchestration.deploy.datetime", Late)
+                late.setattr("orchestration.deploy.applying.changes.datetime", Late)
+                deploy(cutting, pipeline)
+        except CutOff:
+            last.append(cutting.made[-1])
+        else:
+            break
+        finally:
+            cutting.release()
+        before = runs_of(aws, pipeline.name)
+        deploy(aws, pipeline)
+        found = runs_of(aws, pipeline.name)
+        described = aws.client("scheduler").get_schedule(Name=pipeline.name)
+        needed = {text(each) for each in minutes(begin, described["CreationDate"])}
+        assert needed <= {*found}
+        assert len(found) == len({*found})
+        assert {*found} <= {text(each) for each in minutes(begin, datetime.now(tz=UTC))}
+        assert deploy(aws, pipeline) == []
+        lost += last[-1] == "CreateSchedule" and len(found) > len(before)
+    assert lost
+
+
+def minutes(begin: datetime, end: datetime) -> Iterator[datetime]:
+    while begin < end:
+        yield begin
+        begin += timedelta(minutes=1)
+
+
+def runs_of(aws: EmbeddedAws, name: str) -> list[str]:
+    """The times that have runs."""
+    try:
+        return [each["until"] for each in inputs(aws, name)]
+    except aws.client("stepfunctions").exceptions.StateMachineDoesNotExist:
+        return []
 
 
 def test_runs_that_wait_for_each_other_go_one_at_a_time_the_oldest_first(aws: EmbeddedAws) -> None:

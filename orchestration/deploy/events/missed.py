@@ -1,16 +1,18 @@
 """Times of a schedule that were over when it was deployed, for which EventBridge starts nothing.
 
 A schedule with ``catchup`` wants their runs. A deployment starts them before it makes the schedule,
-so that one that is there has missed nothing, and no later deployment looks back: Step Functions
-forgets executions after 90 days, and their runs would be started, and paid, once more.
+so that one that is there has missed nothing but what fell into the moments in which it was made.
+The schedule itself says since when, and the next deployment looks at these, and no further back:
+Step Functions forgets executions after 90 days; their runs would be started, and paid, once more.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,11 +23,16 @@ from orchestration.pipeline.schedules.firing import fires
 from orchestration.refs.times import ISO
 
 if TYPE_CHECKING:
+    from orchestration.deploy.resources import Schedule
     from orchestration.graph import Overlap, ScheduleSpec
 
 SCHEDULED_TIME: Final = "<aws.scheduler.scheduled-time>"
 """The text that the scheduler replaces by the time it starts a run for. It starts some runs twice;
 both executions are then one run, and the second adopts the jobs of the first."""
+_CAUGHT_UP: Final = " Runs before {} were started by its deployment."
+_SINCE: Final = re.compile(re.escape(_CAUGHT_UP).replace(r"\{\}", r"(\d{4}-\d\d-\d\dT[\d:]{8}Z)"))
+_FORGOTTEN: Final = timedelta(days=90)
+"""The age at which Step Functions forgets executions."""
 _MOST: Final = {"queue": 200, "allow": 16}
 """Runs that a deployment starts: those that wait for each other list all others, of which as many
 fit into one answer; of those that don't, Airflow has so many at a time
@@ -43,8 +50,9 @@ class Missed:
     """The input that the schedule gives its runs, the time as the scheduler is told it."""
     times: tuple[datetime, ...]
     """Those that have no run, the oldest first."""
-    until: datetime
-    """When they were looked for; a time that was over later has no run either."""
+    until: datetime | None
+    """When they were looked for; a time that was over later has no run either. ``None``: their
+    schedule is there already."""
 
     @property
     def name(self) -> str:
@@ -68,7 +76,8 @@ class Missed:
 
     def requests(self, now: datetime) -> Iterator[dict[str, str]]:
         """Yield the requests that start the runs, and those of times that are over by now."""
-        for each in (*self.times, *between(self.schedule, self.until, now)):
+        later = () if self.until is None else between(self.schedule, self.until, now)
+        for each in (*self.times, *later):
             moment, run = written(each), run_of(self.pipeline, each)
             given = json.dumps(self.input, ensure_ascii=False).replace(SCHEDULED_TIME, moment)
             name = f"{run_token(run)}-1"
@@ -79,6 +88,25 @@ def between(schedule: ScheduleSpec, begin: datetime, end: datetime) -> Iterator[
     """Yield the times of a schedule from one moment until before another."""
     moments = fires(schedule, begin - datetime.resolution)
     return takewhile(lambda moment: moment < end, moments)
+
+
+def caught_up(since: str | None) -> str:
+    """Return the sentence of a schedule's description that says what was started before it."""
+    return "" if since is None else _CAUGHT_UP.format(since)
+
+
+def caught_up_in(description: str) -> str | None:
+    """Return the moment in a schedule's description before which its runs were started."""
+    match = _SINCE.search(description)
+    return None if match is None else match[1]
+
+
+def unwatched(schedule: Schedule, spec: ScheduleSpec, now: datetime) -> Iterator[datetime]:
+    """Yield the times while a schedule was made: over for its deployment, too early for it."""
+    if schedule.caught_up is None or schedule.created is None:
+        return
+    if schedule.created > now - _FORGOTTEN:
+        yield from between(spec, datetime.fromisoformat(schedule.caught_up), schedule.created)
 
 
 def run_of(pipeline: str, moment: datetime) -> str:

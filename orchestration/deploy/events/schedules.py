@@ -76,12 +76,10 @@ def settled(
     spec = workflow.schedule
     if spec is None or wanted is None:
         return wanted
-    if (
-        there is not None
-        and replace(there, start=wanted.start) == wanted
-        and _fits(spec, there, now)
-    ):
-        return there
+    if there is not None:
+        wanted = replace(wanted, caught_up=there.caught_up)
+        if replace(there, start=wanted.start) == wanted and _fits(spec, there, now):
+            return there
     if problems := [f"{each.path}: {each.message}" for each in over(spec, now)]:
         raise refusal(f"pipeline {workflow.name} can't be deployed", problems)
     if spec.start is None or _moment(spec.start) > now - _OLDEST_START:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.deploy.account import Account, Clients, in_its_place
-from orchestration.deploy.events.missed import SCHEDULED_TIME, Missed, between, run_of, written
+from orchestration.deploy.events.missed import (
+    SCHEDULED_TIME,
+    Missed,
+    between,
+    run_of,
+    unwatched,
+    written,
+)
 from orchestration.deploy.events.schedules import values as scheduled_values
 from orchestration.deploy.executions.cleaning import Sleep
 from orchestration.deploy.executions.operating import start
@@ -23,7 +30,7 @@ from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
 
 if TYPE_CHECKING:
-    from orchestration.deploy.resources import Current, Desired
+    from orchestration.deploy.resources import Current, Desired, Schedule
     from orchestration.pipeline import Pipeline
 
 MOST: Final = 1000
@@ -77,15 +84,21 @@ def check_number(pipeline: Pipeline, at_most: int) -> None:
 def missed(
     pipeline: Pipeline, desired: Desired, current: Current, session: Clients, now: datetime
 ) -> Missed | None:
-    """Return the runs that a schedule which is not there yet should have started by now."""
-    spec, schedule = pipeline.schedule_spec(), desired.schedule
-    if spec is None or schedule is None or current.schedule is not None:
+    """Return the runs that a schedule which is not there yet should have started by now.
+
+    Of one that is there, those whose times fell into the moments in which it was made.
+    """
+    spec, schedule, there = pipeline.schedule_spec(), desired.schedule, current.schedule
+    if spec is None or schedule is None or not spec.catchup or spec.start is None:
         return None
-    if not spec.catchup or spec.start is None:
+    if there is None:
+        times = between(spec, datetime.fromisoformat(spec.start), now)
+    elif (there.expression, there.timezone) == (schedule.expression, schedule.timezone):
+        times = unwatched(there, spec, now)
+    else:
         return None
-    since = datetime.fromisoformat(spec.start)
-    times = islice(between(spec, since, now), MOST + 1)
-    wanted = tuple(Fire(time=each, run=run_of(pipeline.name, each)) for each in times)
+    fires = (Fire(time=each, run=run_of(pipeline.name, each)) for each in times)
+    wanted = tuple(islice(fires, MOST + 1))
     if current.machine is not None:
         wanted = looked_up(pipeline, wanted, session=session)
     return Missed(
@@ -94,8 +107,15 @@ def missed(
         schedule=spec,
         input=schedule.input,
         times=tuple(each.time for each in wanted if each.execution is None),
-        until=now,
+        until=now if there is None else None,
     )
+
+
+def marked(schedule: Schedule | None, missed: Missed | None) -> Schedule | None:
+    """Return a schedule that is made with the moment up to which its runs are started before."""
+    if schedule is None or missed is None or missed.until is None:
+        return schedule
+    return replace(schedule, caught_up=written(missed.until))
 
 
 def looked_up(pipeline: Pipeline, wanted: Sequence[Fire], *, session: Clients) -> tuple[Fire, ...]:
