@@ -162,7 +162,7 @@ def test_dates_are_dates() -> None:
     told += [one.date for regions in rates().values() for one in regions.values() if one.date]
     told += [one.read for one in sources().values()]
     for one in told:
-        assert date.fromisoformat(one).year >= 2022
+        assert date.fromisoformat(one).year >= 2021
 
 
 def test_every_source_is_used() -> None:
