@@ -34,6 +34,8 @@ def main(paths: list[Path]) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     sys.stdout.write(f"{listening.getsockname()[1]}\n")
     sys.stdout.flush()
+    # Airflow logs there, too. Nobody reads on, and a full pipe would stop the server.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     server.run(sockets=[listening])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -135,6 +136,20 @@ def _token(url: str) -> str:
 def there(airflow_api: Airflow, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     monkeypatch.setenv("AIRFLOW_CLI_TOKEN", airflow_api.token)
     return ("--on", "airflow", "--url", airflow_api.url)
+
+
+@contextlib.contextmanager
+def unpaused(airflow: Airflow, dag_id: str) -> Iterator[None]:
+    """Let Airflow run a DAG, and leave none of its runs to the scheduler of another test."""
+    airflow.api.patch("dags", dag_id, body={"is_paused": False})
+    try:
+        yield
+    finally:
+        airflow.api.patch("dags", dag_id, body={"is_paused": True})
+        for run in airflow.api.get("dags", dag_id, "dagRuns")["dag_runs"]:
+            if run["state"] in ("queued", "running"):
+                place = ("dags", dag_id, "dagRuns", run["dag_run_id"])
+                airflow.api.patch(*place, body={"state": "failed"})
 
 
 @with_airflow
@@ -327,14 +342,16 @@ def test_airflows_scheduler_starts_a_run_that_queues_when_the_older_one_has_ende
     names = ("first", "second", "third")
     for name in names:
         assert orchestrate("start", file, "--run-id", name, *GIVEN, *there).status == 0
-    airflow_api.api.patch("dags", "queueing", body={"is_paused": False})
-    with subprocess.Popen(
-        [sys.executable, SCHEDULER],
-        env=dict(airflow_api.variables),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as scheduler:
+    with (
+        unpaused(airflow_api, "queueing"),
+        subprocess.Popen(
+            [sys.executable, SCHEDULER],
+            env=dict(airflow_api.variables),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as scheduler,
+    ):
         assert scheduler.stdin is not None
         assert scheduler.stdout is not None
 
@@ -382,8 +399,7 @@ def test_airflow_ends_the_older_run_and_its_job_before_the_newer_one_pays(
         """Follow a run to its end."""
         return orchestrate("watch", file, "--run-id", name, *there)
 
-    airflow_api.api.patch("dags", "stopping", body={"is_paused": False})
-    with EmbeddedAws(time_scale=TIME_SCALE) as aws:
+    with unpaused(airflow_api, "stopping"), EmbeddedAws(time_scale=TIME_SCALE) as aws:
         aws.provide(roles=[ROLE])
         aws.client("s3").create_bucket(Bucket="stopping")
         environment = settings(airflow_api.variables, airflow_api.url, aws)
