@@ -2,7 +2,7 @@
 
     python -m tools.typed
 
-Each example's folder of code is packed alone, so that `import texts` means another file in each.
+Each example's code is packed alone, so that `from shared import texts` means another file in each.
 Here they are packages beside each other, of which mypy reads all at once.
 """
 
@@ -35,12 +35,13 @@ def files() -> Iterator[tuple[str, str]]:
         package = "_".join(("of", *folder.relative_to(ROOT / "examples").parts))
         scripts = {path.stem: path.read_text("utf-8") for path in sorted(folder.glob("*.py"))}
         for name, text in scripts.items():
-            yield f"{package}/{name}.py", _beside(text, package, scripts) + _LENIENT["of_"]
+            placed = text.replace("from shared", f"from {package.rpartition('_')[0]}_shared")
+            yield f"{package}/{name}.py", _beside(placed, package, scripts) + _LENIENT["of_"]
     for name, text in modules():
         yield f"pages/{name}.py", text + _LENIENT["pages"]
     # What `source: {runtime: true}` packs beside a script; what the tutorial's template has there.
     yield "orchestration_runtime.py", "from orchestration.runtime import *\n"
-    yield "table.py", "from of_retraining_src.table import *\n"
+    yield "shared/table.py", "from of_retraining_shared.table import *\n"
 
 
 def _beside(text: str, package: str, scripts: dict[str, str]) -> str:

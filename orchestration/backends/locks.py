@@ -112,7 +112,11 @@ def _moved(path: Path, content: Mapping[str, Any], name: Section) -> bool:
     for key, folder in section["folders"].items():
         place = path.parent / folder["path"]
         known = content["sources"].get(key, folder["sha256"])
-        packed = {"runtime": folder["runtime"], "include": folder["include"]}
+        packed = {
+            "runtime": folder["runtime"],
+            "include": folder["include"],
+            "dependencies": [path.parent / each for each in folder["dependencies"]],
+        }
         # Without its folder a pipeline is rendered with the digest that is locked.
         if place.exists() and packing.digest(place, **packed) != known:
             return True

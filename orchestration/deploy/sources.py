@@ -36,6 +36,8 @@ class SourceFolder:
     """True if the runtime is added to the folder."""
     include: tuple[str, ...] = ()
     """Paths that are sent although they look like secrets or lead out of the folder."""
+    dependencies: tuple[str, ...] = ()
+    """Further folders and files that are packed with it."""
     sha256: str
     bucket: str
     prefix: str
@@ -56,7 +58,11 @@ class SourceFolder:
                 f"{self.uri}{ARCHIVE} is missing, and so is the code of "
                 f"{', '.join(self.used_by)} ({directory}); deploy once where the folder is"
             )
-        how: Any = {"runtime": self.runtime, "include": self.include}
+        how: Any = {
+            "runtime": self.runtime,
+            "include": self.include,
+            "dependencies": self.dependencies,
+        }
         if digest(directory, **how) != self.sha256:
             added = ", or the runtime that this version of orchestration adds to it,"
             raise DeployError(
@@ -106,6 +112,7 @@ def _folder(
         directory=None if place is None else Path(place),
         runtime=source.runtime,
         include=source.include,
+        dependencies=source.dependencies,
         sha256=sha256,
         bucket=bucket,
         prefix=prefix,

@@ -179,8 +179,8 @@ def folders(path: Path) -> dict[str, dict[str, Any]]:
     """
     found = {}
     for code in of_data(whole(path).data):
-        name, packed = code.source[code.place], code.packing
+        name = code.source[code.place]
         place = path.parent / name
-        sha256 = digest(place, **packed) if place.exists() else None
-        found[code.key] = {"path": name, **packed, "sha256": sha256}
+        sha256 = digest(place, **code.packing(path.parent)) if place.exists() else None
+        found[code.key] = {"path": name, **code.options, "sha256": sha256}
     return found

@@ -144,8 +144,9 @@ def _source(path: str, source: Source) -> Iterator[Problem]:
             "is added while a directory is packed, and this code is packed already; remove it, and "
             "copy the runtime into the code with `orchestrate vendor-runtime DIRECTORY`",
         )
-    if source.include and source.directory is None:
-        yield Problem(f"{path}.include", "is for a directory; remove it")
+    for name in ("include", "dependencies"):
+        if getattr(source, name) and source.directory is None:
+            yield Problem(f"{path}.{name}", "is for a directory; remove it")
     yield from s3_problem(f"{path}.uri", source.uri)
     if isinstance(source.uri, str) and source.uri.endswith("/"):
         yield Problem(f"{path}.uri", "leave the slash at its end away")

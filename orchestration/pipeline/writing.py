@@ -133,14 +133,16 @@ class _Writer:
             return None
 
 
-def _relative(data: Mapping[str, Any], folder: Path) -> dict[str, str]:
+def _relative(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the absolute paths of code, relative to the folder of the file."""
-    found = {name: data[name] for name in ("directory", "archive") if name in data}
-    return {
-        name: Path(os.path.relpath(path, folder)).as_posix()
-        for name, path in found.items()
-        if Path(path).is_absolute()
-    }
+
+    def beside(path: str) -> str:
+        place = Path(path)
+        return Path(os.path.relpath(place, folder)).as_posix() if place.is_absolute() else path
+
+    found = {name: beside(data[name]) for name in ("directory", "archive") if name in data}
+    further = [beside(path) for path in data.get("dependencies", ())]
+    return found | ({"dependencies": further} if further else {})
 
 
 def _unchanged(source: Source) -> bool:
@@ -149,7 +151,12 @@ def _unchanged(source: Source) -> bool:
     if path is None or source.sha256 is None or not Path(path).exists():
         return False
     try:
-        now = digest(Path(path), runtime=source.runtime, include=source.include)
+        now = digest(
+            Path(path),
+            runtime=source.runtime,
+            include=source.include,
+            dependencies=source.dependencies,
+        )
     except PipelineError:
         return False
     return now == source.sha256

@@ -19,20 +19,48 @@ from orchestration.stages.folders import Walk
 
 
 def files(
-    directory: Path, *, runtime: bool = False, include: Collection[str] = ()
+    directory: Path,
+    *,
+    runtime: bool = False,
+    include: Collection[str] = (),
+    dependencies: Collection[str] = (),
 ) -> Iterator[tuple[str, Path]]:
     """Yield the files to send, by POSIX path in the folder, in order; the runtime is optional.
 
-    Raises PipelineError if the runtime is asked for and the folder already has one of its own, and
-    for whatever must not leave this machine unless ``include`` names it.
+    ``dependencies`` are further folders and files, each under its own name. Raises PipelineError if
+    the folder already has what is added to it, and for whatever must not leave this machine unless
+    ``include`` names it.
     """
     if not directory.is_dir():
         return
     walk = Walk(directory, frozenset(include))
     paths = dict(walk.files())
-    if wrong := [*walk.problems, *_unknown(include, paths)]:
+    wrong = list(walk.problems)
+    for number, dependency in enumerate(dependencies):
+        further, refused = _further(Path(dependency), paths, include)
+        paths |= further
+        wrong += [problem.within(f"dependencies[{number}]") for problem in refused]
+    if wrong := [*wrong, *_unknown(include, paths)]:
         raise PipelineError(wrong)
     yield from sorted((paths | _runtime(directory, paths)).items() if runtime else paths.items())
+
+
+def _further(
+    place: Path, own: Iterable[str], include: Iterable[str]
+) -> tuple[dict[str, Path], list[Problem]]:
+    """Return the files of a dependency, which keeps its name, and what is wrong with it."""
+    name = place.name
+    if any(path == name or path.startswith(f"{name}/") for path in own):
+        return {}, [Problem("", f"the code already holds {name!r}; rename one of them")]
+    if place.is_file():
+        return {name: place}, []
+    if not place.is_dir():
+        return {}, [Problem("", f"there is no folder or file {place}")]
+    inside = frozenset(
+        path.removeprefix(f"{name}/") for path in include if path.startswith(f"{name}/")
+    )
+    walk = Walk(place, inside)
+    return {f"{name}/{path}": file for path, file in walk.files()}, walk.problems
 
 
 def _unknown(include: Iterable[str], paths: Iterable[str]) -> Iterator[Problem]:
@@ -54,10 +82,17 @@ def _runtime(directory: Path, own: Iterable[str]) -> dict[str, Path]:
     return {f"{vendoring.FOLDER}/{name}": path for name, path in vendoring.modules().items()}
 
 
-def contents(place: Path, *, runtime: bool = False, include: Collection[str] = ()) -> list[str]:
+def contents(
+    place: Path,
+    *,
+    runtime: bool = False,
+    include: Collection[str] = (),
+    dependencies: Collection[str] = (),
+) -> list[str]:
     """List the files of a folder or of an archive by their POSIX paths."""
     if place.is_dir():
-        return [name for name, _ in files(place, runtime=runtime, include=include)]
+        found = files(place, runtime=runtime, include=include, dependencies=dependencies)
+        return [name for name, _ in found]
     try:
         with tarfile.open(place, mode="r:gz") as tar:
             return [entry.name.removeprefix("./") for entry in tar if entry.isfile()]
@@ -73,7 +108,13 @@ def absent(entry_point: str, names: Iterable[str]) -> str | None:
     return None if posixpath.normpath(entry_point) in listed else near(entry_point, listed)
 
 
-def digest(directory: Path, *, runtime: bool = False, include: Collection[str] = ()) -> str:
+def digest(
+    directory: Path,
+    *,
+    runtime: bool = False,
+    include: Collection[str] = (),
+    dependencies: Collection[str] = (),
+) -> str:
     """Compute the SHA-256 over the names and contents of the files, in hexadecimal digits.
 
     The digest of an archive is that of the file itself.
@@ -81,19 +122,27 @@ def digest(directory: Path, *, runtime: bool = False, include: Collection[str] =
     if not directory.is_dir():
         return hashlib.sha256(directory.read_bytes()).hexdigest()
     whole = hashlib.sha256()
-    for name, path in files(directory, runtime=runtime, include=include):
+    found = files(directory, runtime=runtime, include=include, dependencies=dependencies)
+    for name, path in found:
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         whole.update(f"{name}\0{content}\n".encode())
     return whole.hexdigest()
 
 
-def archive(directory: Path, *, runtime: bool = False, include: Collection[str] = ()) -> bytes:
+def archive(
+    directory: Path,
+    *,
+    runtime: bool = False,
+    include: Collection[str] = (),
+    dependencies: Collection[str] = (),
+) -> bytes:
     """Pack ``sourcedir.tar.gz`` for the training toolkit; equal files give equal bytes."""
     if not directory.is_dir():
         return directory.read_bytes()
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for name, path in files(directory, runtime=runtime, include=include):
+        found = files(directory, runtime=runtime, include=include, dependencies=dependencies)
+        for name, path in found:
             content = path.read_bytes()
             entry = tarfile.TarInfo(name)
             entry.size = len(content)

@@ -151,6 +151,9 @@ class Source(Model):
     include: tuple[str, ...] = ()
     """Files and links of the folder to send although they look like secrets (``.env``, ``*.pem``)
     or lead out of it: their paths in the folder. Only with ``directory``."""
+    dependencies: tuple[str, ...] = ()
+    """Further folders and files to pack beside the scripts, each under its own name, relative like
+    ``directory``: ``shared`` for ``from shared import data``. Only with ``directory``."""
     archive: str | None = Field(default=None, pattern=r"\.(tar\.gz|tgz)$")
     """Instead of a folder: a ``.tar.gz`` of it, sent as it is; for training only."""
     sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
@@ -177,6 +180,7 @@ class Source(Model):
             directory: str | None = None,
             runtime: bool = False,
             include: Collection[str] = (),
+            dependencies: Collection[str | Path] = (),
             archive: str | None = None,
             sha256: str | None = None,
             uri: str | Expression[Any] | None = None,
@@ -191,7 +195,8 @@ class Source(Model):
             the folder, or the lock file that knows its digest.
             """
             if folder is not None:
-                data = {**data, "directory": _directory(folder, data)}
+                beside = [str(beside_caller(each)) for each in data.get("dependencies", ())]
+                data = {**data, "directory": _directory(folder, data), "dependencies": beside}
             super().__init__(**data)
 
     @classmethod
@@ -202,6 +207,7 @@ class Source(Model):
         *,
         runtime: bool = False,
         include: Collection[str] = (),
+        dependencies: Collection[str | Path] = (),
     ) -> Self:
         """Describe the code in a folder as it is now, relative to the current one; unpinned."""
         from orchestration.stages.packing import absent, contents, digest
@@ -209,7 +215,8 @@ class Source(Model):
         folder = Path(directory).resolve()
         if not folder.is_dir():
             raise ValueError(f"there is no folder {directory}")
-        names = contents(folder, runtime=runtime, include=include)
+        further = [str(Path(each).resolve()) for each in dependencies]
+        names = contents(folder, runtime=runtime, include=include, dependencies=further)
         if (hint := absent(entry_point, names)) is not None:
             raise ValueError(f"{directory} holds no {entry_point}{hint}")
         return cls(
@@ -217,7 +224,8 @@ class Source(Model):
             entry_point=entry_point,
             runtime=runtime,
             include=include,
-            sha256=digest(folder, runtime=runtime, include=include),
+            dependencies=further,
+            sha256=digest(folder, runtime=runtime, include=include, dependencies=further),
         )
 
 

@@ -46,9 +46,9 @@ def block(language: str, what: str = "") -> str:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The pipelines of the README, with their code, in the current folder."""
-    (tmp_path / "src").mkdir()
-    for script in ("train.py", "evaluate.py"):
-        (tmp_path / "src" / script).touch()
+    for script in ("train/train.py", "evaluate/evaluate.py", "src/train.py"):
+        (tmp_path / script).parent.mkdir()
+        (tmp_path / script).touch()
     for name in ("digits.yaml", "chat.yaml"):
         (tmp_path / name).write_text(block("yaml", f"# {name}"))
     monkeypatch.chdir(tmp_path)

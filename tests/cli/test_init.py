@@ -29,6 +29,7 @@ from orchestration.cli.commands.beginning.installing import installed
 from orchestration.cli.commands.beginning.starting import TEMPLATES, Template
 from orchestration.local.run.toolkits_needed import toolkits_needed
 from orchestration.local.sagemaker.hosts.toolkits import PYTORCH
+from orchestration.pipeline import files
 from tests.cli.conftest import Command
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +64,28 @@ def test_a_template_is_a_whole_folder(
     kinds = {getattr(stage, "kind", "") for stage in pipeline.stages}
     assert {"training_job", "tuning_job"} & kinds
     assert {"checkpoint_evaluation", "deployment"} <= kinds
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_changed_evaluation_is_no_other_training(
+    template: str, orchestrate: Command, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mine"
+    assert orchestrate("init", folder, "--template", template).status == 0
+
+    def changed(script: str) -> set[str]:
+        (folder / script).write_text(f"{(folder / script).read_text()}\n# changed\n")
+        pinned, now = (
+            json.loads((folder / "mine.lock.json").read_text())["sources"],
+            files.lock(folder / "mine.yaml")["sources"],
+        )
+        assert orchestrate("lock", folder / "mine.yaml").status == 0
+        return {key for key in now if pinned[key] != now[key]}
+
+    trains = f"{TEMPLATES[template].trains}.source"
+    assert changed("evaluate/evaluate.py") == {"evaluate.source"}
+    assert changed("train/train.py") == {trains}
+    assert changed("shared/__init__.py") == {trains, "evaluate.source"}
 
 
 @pytest.mark.toolkit
@@ -157,6 +180,7 @@ def uncovered(folder: Path, pipeline: Pipeline) -> set[str]:
         )
     }
     own = {path.stem for path in folder.rglob("*.py")} | {"orchestration", "orchestration_runtime"}
+    own.add("shared")
     toolkits = {each.package for _, each in toolkits_needed(pipeline, pipeline.lower(), {})}
     assert toolkits
     modules = {
@@ -280,7 +304,7 @@ def test_a_script_that_fails_shows_its_traceback(
     on: str, orchestrate: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert orchestrate("init", tmp_path / "broken").status == 0
-    script = tmp_path / "broken" / "src" / "train.py"
+    script = tmp_path / "broken" / "train" / "train.py"
     more = "    print('logged before')\n    print('and more\\n' * 99)\n    model.fitt("
     script.write_text(script.read_text().replace("    model.fit(", more))
     monkeypatch.chdir(tmp_path / "broken")

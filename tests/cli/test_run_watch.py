@@ -82,6 +82,24 @@ def test_a_job_that_reads_what_it_has_read_before_does_not_run_again(
         assert text.count("direct: succeeded") == 3
 
 
+@pytest.mark.toolkit
+@pytest.mark.slow
+def test_another_evaluation_of_a_template_does_not_train_again(
+    orchestrate: Command, tmp_path: Path
+) -> None:
+    said, folder = tmp_path / "said.txt", tmp_path / "mine"
+    assert orchestrate("init", folder).status == 0
+    script = folder / "evaluate/evaluate.py"
+    with _watched(said, folder / "mine.yaml"):
+        _until(said, "watching", 1)
+        script.write_text(script.read_text().replace('{"auc"', '{"rows": len(left), "auc"'))
+        text = _until(said, "watching", 2)
+    assert text.count("direct: succeeded") == 2, text
+    [again] = [line for line in text.splitlines() if "did not run again" in line]
+    assert "mine-train-" in again
+    assert "evaluate" not in again
+
+
 def test_what_a_run_itself_writes_is_no_change(tmp_path: Path) -> None:
     code, page = tmp_path / "train.py", tmp_path / "run.html"
     for file in (code, page, tmp_path / ".orchestration/runs/copying/first/report.json"):

@@ -30,16 +30,14 @@ TIMEOUT_S = PATIENCE_S
 Hyperparameters = dict[str, str | int | float | bool]
 
 
-def source(example: str) -> Path:
-    """Lay out an example's code with the runtime, as a container gets it; once per process."""
-    return _laid_out(EXAMPLES / example / "src")
-
-
 @functools.cache
-def _laid_out(code: Path) -> Path:
+def source(example: str, stage: str = "train") -> Path:
+    """Lay out a stage's code with the runtime, as a container gets it; once per process."""
+    code = EXAMPLES / example / stage
+    shared = str(EXAMPLES / example / "shared")
     target = Path(tempfile.mkdtemp(prefix="orchestration-example-"))
     atexit.register(shutil.rmtree, target, ignore_errors=True)
-    for name, path in packing.files(code, runtime=True):
+    for name, path in packing.files(code, runtime=True, dependencies=[shared]):
         (target / name).parent.mkdir(exist_ok=True)
         shutil.copyfile(path, target / name)
     return target
@@ -119,7 +117,7 @@ def train(
 def evaluate(example: str, checkpoint: Path, output: Path) -> dict[str, Any]:
     """What an example's evaluate.py says about a checkpoint on the data it ships."""
     data = EXAMPLES / example / "data"
-    script = source(example) / "evaluate.py"
+    script = source(example, "evaluate") / "evaluate.py"
     arguments = ["--checkpoint", str(checkpoint), "--data", str(data), "--output", str(output)]
     subprocess.run([sys.executable, str(script), *arguments], check=True, timeout=TIMEOUT_S)
     evaluation: dict[str, Any] = json.loads((output / "evaluation.json").read_text())

@@ -13,7 +13,7 @@ NAMES = ("digits", "llm_fsx")
 
 
 def test_shared_modules_are_the_same() -> None:
-    first, second = ((jobs.EXAMPLES / name / "src/launch.py").read_bytes() for name in NAMES)
+    first, second = ((jobs.EXAMPLES / name / "train/launch.py").read_bytes() for name in NAMES)
     assert first == second
 
 

@@ -117,7 +117,7 @@ def test_an_installed_wheel_begins_pipelines(
     assert where.startswith(str(place))
     for arguments in (["init", "own"], ["validate", "own/own.yaml"]):
         said(place / "bin" / "orchestrate", *arguments)
-    assert (tmp_path / "own" / "src" / "train.py").is_file()
+    assert (tmp_path / "own" / "train" / "train.py").is_file()
 
 
 @pytest.mark.thorough

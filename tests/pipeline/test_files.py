@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestration import Pipeline, PipelineError, TrainingJob
+from orchestration.deploy.sources import folders
 from orchestration.pipeline.files import lock, stale
 from orchestration.pipeline.pinning.lock_file import lock_path
 from orchestration.stages import vendoring
@@ -82,6 +83,48 @@ def test_a_change_makes_a_lock_file_stale(path: Path) -> None:
 
 def test_without_a_lock_file_nothing_is_stale(path: Path) -> None:
     assert stale(path) == []
+
+
+@pytest.fixture
+def shared(path: Path) -> Path:
+    """A folder beside the code, which the pipeline packs with it."""
+    (path.parent / "shared").mkdir()
+    (path.parent / "shared/data.py").write_text("x = 1\n")
+    packed = "source: {directory: src, dependencies: [shared], entry_point"
+    path.write_text(FILE.replace("source: {directory: src, entry_point", packed))
+    return path.parent / "shared"
+
+
+def test_dependencies_lie_beside_the_file_and_are_pinned_with_the_code(
+    path: Path, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    before = sha256(path)
+    assert before == digest(path.parent / "src", dependencies=[str(shared)])
+    write_lock(path)
+    (shared / "data.py").write_text("x = 2\n")
+    assert (sha256(path), stale(path)) == (before, ["train.source"])
+
+
+def test_dependencies_are_uploaded_and_written_with_the_code(path: Path, shared: Path) -> None:
+    pipeline = Pipeline.load(path)
+    [folder] = folders(pipeline, {})
+    names = {key.partition("/files/")[2] for key in folder.contents()}
+    assert {"shared/data.py", "train.py"} <= names
+    again = path.with_name("again.yaml")
+    again.write_text(pipeline.to_yaml(path.parent))
+    assert "dependencies:" in again.read_text()
+    assert str(path.parent) not in again.read_text()
+    assert sha256(again) == sha256(path)
+
+
+def test_dependencies_that_are_missing_are_reported(path: Path, shared: Path) -> None:
+    shutil.rmtree(shared)
+    with pytest.raises(PipelineError) as error:
+        Pipeline.load(path)
+    assert [(problem.path, problem.message) for problem in error.value.problems] == [
+        ("stages.train.source.dependencies[0]", f"there is no folder or file {shared}")
+    ]
 
 
 def test_a_missing_folder_is_reported_beside_other_mistakes(path: Path) -> None:

@@ -562,6 +562,10 @@ def test_a_framework_becomes_its_image(sdk: Sdk) -> None:
             {"source": {"directory": "src", "entry_point": "train.py", "runtime": True}},
             "source.runtime",
         ),
+        (
+            {"source": {"directory": "src", "entry_point": "train.py", "dependencies": ["lib"]}},
+            "source.dependencies",
+        ),
     ],
 )
 def test_a_job_with_more_than_v3_knows_is_refused(sdk: Sdk, given: Any, path: str) -> None:

@@ -27,6 +27,8 @@ from tests.shown.pages import ShownFile
 
 ROOT = Path(__file__).parents[2]
 BUCKETS = ("my-bucket", "my-data", "incoming", "elsewhere", "my-airflow")
+FOLDERS = (("train", "train.py"), ("evaluate", "evaluate.py"), ("src", "train.py"))
+"""The code of the pages' pipelines."""
 ROLE = "arn:aws:iam::123456789012:role/SageMakerExecution"
 
 
@@ -45,9 +47,9 @@ class Reader:
 
     def __post_init__(self) -> None:
         self.folder = self.home
-        (self.home / "src").mkdir()
-        for script in ("train.py", "evaluate.py"):
-            (self.home / "src" / script).touch()
+        for folder, script in FOLDERS:
+            (self.home / folder).mkdir(exist_ok=True)
+            (self.home / folder / script).touch()
 
     def save(self, file: ShownFile) -> None:
         """Write a file into the folder."""

@@ -137,7 +137,8 @@ def test_all_python_is_given_to_the_type_checker() -> None:
     assert len(list(modules())) == len(shown)
     for block in shown:
         assert block.text in places[f"pages/{block.page}_{block.number}.py"]
-    assert "from of_xgboost_src import flats" in places["of_xgboost_src/train.py"]
+    assert "from of_xgboost_shared import flats" in places["of_xgboost_train/train.py"]
+    assert "from of_digits_train import launch" in places["of_digits_train/train.py"]
     for place, text in places.items():
         compile(text, place, "exec")
 

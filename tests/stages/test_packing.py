@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,6 +52,41 @@ def test_what_only_this_machine_has_does_not_travel(tmp_path: Path, name: str) -
     (made / name).parent.mkdir(exist_ok=True)
     (made / name).write_bytes(b"x")
     assert (digest(made), archive(made)) == before
+
+
+def test_dependencies_keep_their_names_and_count(tmp_path: Path) -> None:
+    made = folder(tmp_path / "train", ["train.py"])
+    shared = folder(tmp_path / "shared", ["lib/__init__.py", "lib/data.py"])
+    one = tmp_path / "more.py"
+    one.write_text("y = 1\n")
+    with_them: Any = {"dependencies": [str(shared), str(one)]}
+    packed = {name: path.read_text() for name, path in files(made, **with_them)}
+    assert packed == {
+        "more.py": "y = 1\n",
+        "shared/lib/__init__.py": "",
+        "shared/lib/data.py": "x = 1\n",
+        "train.py": "print(1)\n",
+    }
+    before = digest(made), digest(made, **with_them)
+    (shared / "lib/data.py").write_text("x = 2\n")
+    assert digest(made) == before[0]
+    assert digest(made, **with_them) != before[1]
+
+
+def test_all_that_is_wrong_with_dependencies_is_told_at_once(tmp_path: Path) -> None:
+    made = folder(tmp_path / "train", ["train.py", "lib/data.py"])
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys/id_rsa").touch()
+    names = [str(tmp_path / name) for name in ("lib", "gone", "keys")]
+    with pytest.raises(PipelineError) as error:
+        list(files(made, dependencies=names))
+    told = {problem.field: problem.message for problem in error.value.problems}
+    assert told["dependencies[0]"] == "the code already holds 'lib'; rename one of them"
+    assert told["dependencies[1]"] == f"there is no folder or file {tmp_path}/gone"
+    assert "keys/id_rsa looks like a secret" in told["dependencies[2]"]
+    allowed = files(made, dependencies=names[2:], include=["keys/id_rsa"])
+    assert "keys/id_rsa" in dict(allowed)
 
 
 @pytest.mark.parametrize("change", ["content", "name", "more", "less", "moved"])

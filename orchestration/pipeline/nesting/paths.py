@@ -36,15 +36,21 @@ def _of_code(field: str, value: Any, change: Change) -> Any:
     if isinstance(value, list):
         return [with_paths(each, change) if isinstance(each, dict) else each for each in value]
     if isinstance(value, dict) and ("entry_point" in value or field == "source"):
-        return _changed(value, change, "directory", "archive")
+        return _changed(value, change, "directory", "archive", "dependencies")
     return value
 
 
 def _changed(content: Any, change: Change, *keys: str) -> Any:
     if not isinstance(content, dict):
         return content
-    given = {key: content[key] for key in keys if isinstance(content.get(key), str)}
-    return {**content, **{key: change(path) for key, path in given.items()}}
+    given = {key: content[key] for key in keys if key in content}
+    return {**content, **{key: _path(value, change) for key, value in given.items()}}
+
+
+def _path(value: Any, change: Change) -> Any:
+    if isinstance(value, list):
+        return [_path(each, change) for each in value]
+    return change(value) if isinstance(value, str) else value
 
 
 def without_machine(given: Mapping[str, Any], directory: Path | None = None) -> Data:

@@ -32,23 +32,32 @@ class Code:
         return f"{self.stage}.{self.field}"
 
     @property
-    def packing(self) -> Any:
+    def options(self) -> dict[str, Any]:
         """Options of packing it, as far as they are well written."""
-        include = self.source.get("include", ())
-        named = include if isinstance(include, list | tuple) else ()
         return {
             "runtime": self.source.get("runtime") is True,
-            "include": [name for name in named if isinstance(name, str)],
+            "include": self._texts("include"),
+            "dependencies": self._texts("dependencies"),
         }
+
+    def packing(self, directory: Path) -> Any:
+        """Options of packing it, with paths that are relative to a directory."""
+        further = [str((directory / each).resolve()) for each in self._texts("dependencies")]
+        return {**self.options, "dependencies": further}
+
+    def _texts(self, key: str) -> list[str]:
+        given = self.source.get(key, ())
+        named = given if isinstance(given, list | tuple) else ()
+        return [name for name in named if isinstance(name, str) and not of_path(name)]
 
     def problem(self, inside: str, message: str) -> Problem:
         """Return a problem of one of its keys."""
         return Problem(inside, message, stage=self.stage).within(self.field)
 
     def problems(self, inside: str, error: PipelineError) -> Iterator[Problem]:
-        """Yield the problems of an error as those of one of its keys."""
+        """Yield the problems of an error as those of one of its keys: by default ``inside``."""
         for problem in error.problems:
-            yield self.problem(inside, problem.message)
+            yield self.problem(problem.field or inside, problem.message)
 
 
 def of_data(data: Mapping[str, Any]) -> Iterator[Code]:
@@ -103,12 +112,15 @@ def _filled(code: Code, directory: Path, digests: Mapping[str, str]) -> Iterator
         return
     place = (directory / given).resolve()
     source[code.place] = str(place)
+    packing = code.packing(directory)
+    if packing["dependencies"]:
+        source["dependencies"] = tuple(packing["dependencies"])
     if code.place == "directory" and place.is_file():
         yield code.problem("directory", f"{given} is a file; give the folder that holds it")
         return
     if place.exists():
         try:
-            yield from _entry(code, given, contents(place, **code.packing))
+            yield from _entry(code, given, contents(place, **packing))
         except PipelineError as error:
             yield from code.problems(code.place, error)
             return
@@ -116,7 +128,7 @@ def _filled(code: Code, directory: Path, digests: Mapping[str, str]) -> Iterator
         if code.key in digests:
             source["sha256"] = digests[code.key]
         elif place.exists():
-            source["sha256"] = digest(place, **code.packing)
+            source["sha256"] = digest(place, **packing)
 
 
 def _entry(code: Code, directory: str, names: list[str]) -> Iterator[Problem]:
@@ -145,7 +157,7 @@ def digests_of(codes: Iterable[Code], directory: Path) -> tuple[dict[str, str], 
             problems.append(code.problem(field, f"there is no {what} {source[field]}"))
             continue
         try:
-            digests[code.key] = digest(place, **code.packing)
+            digests[code.key] = digest(place, **code.packing(directory))
         except PipelineError as error:
             problems += code.problems(field, error)
     return digests, problems

@@ -8,6 +8,7 @@ from typing import Any
 from orchestration.sagemaker_sdk.findings import Findings
 from orchestration.stages.training import TrainingJob
 from orchestration.stages.training.observability import Debugger, Profiler
+from orchestration.stages.values import Source
 
 _DEFAULTS: Mapping[str, tuple[Any, str]] = {
     "debugger": (Debugger(), "V3 does not support the Debugger"),
@@ -50,15 +51,20 @@ def check(job: TrainingJob, findings: Findings) -> None:
             "have no counterpart: a ModelTrainer is one job; use "
             "cluster.preferences, or several trainers",
         )
-    source = job.source
-    if (
-        source is not None
-        and source.uri is None
-        and source.directory is None
-        and source.archive is None
-    ):
+    if job.source is not None:
+        _check_code(job.source, findings)
+
+
+def _check_code(source: Source, findings: Findings) -> None:
+    if source.uri is None and source.directory is None and source.archive is None:
         findings.add("source", "names neither a folder nor an archive nor a place in S3")
-    if source is not None and source.runtime:
+    if source.dependencies:
+        findings.add(
+            "source.dependencies",
+            "have no counterpart: a ModelTrainer sends one folder; copy them into it, and remove "
+            "this field",
+        )
+    if source.runtime:
         findings.add(
             "source.runtime",
             "has no counterpart: a ModelTrainer sends the folder as it is; copy the runtime into "

@@ -83,6 +83,7 @@ def _places(which: Named, path: Path) -> Iterator[Path]:
         return
     for stage in loaded.every_stage:
         for _, source in stage.sources():
+            yield from map(Path, source.dependencies)
             place = source.directory or source.archive
             if place is not None:
                 yield Path(place)

@@ -1,0 +1,1 @@
+"""Code that training and evaluation have in common."""

@@ -1,0 +1,1 @@
+"""Code that training, evaluation and endpoint have in common."""
