@@ -15,7 +15,7 @@ from orchestration.planning.cost.memory import (
     Held,
     Passing,
     held_bytes,
-    joint_use,
+    joint_need,
     passing_bytes,
 )
 from orchestration.planning.cost.model_states import parameter_bytes
@@ -32,6 +32,7 @@ from orchestration.planning.cost.step_time import (
 )
 from orchestration.planning.model.configuration import Configuration, Machine, Offload, Recompute
 from orchestration.planning.model.layer_sizes import sizes
+from orchestration.planning.model.shapes import ModelShape
 from orchestration.planning.model.typical_shapes import transformer
 
 HOST_SHARE: Final = 0.8
@@ -40,7 +41,7 @@ HOST_SHARE: Final = 0.8
 
 def memory_need(c: Configuration) -> float:
     """Return the GiB that the fullest device needs at the high end of the prediction."""
-    return joint_need(c, held(c), passing(c))
+    return joint_need(held(c), passing(c)) * margin(c.machine.accelerator, c.model)
 
 
 def held(c: Configuration) -> Held:
@@ -53,10 +54,9 @@ def passing(c: Configuration) -> Passing:
     return passing_bytes(c, sizes(c.model, c.sequence))
 
 
-def joint_need(c: Configuration, held: Held, passing: Passing) -> float:
-    """Return the GiB of both together at the high end of the prediction."""
-    need = joint_use(held, passing, fitted()).need
-    return need * _margin(c.machine.accelerator, c.model.approximate)
+def margin(accelerator: str, model: ModelShape) -> float:
+    """Return the high end of predicted memory over its expected value."""
+    return _margin(accelerator, model.approximate)
 
 
 def memory_room(c: Configuration) -> float:

@@ -125,6 +125,25 @@ def passing_bytes(c: Configuration, s: Sizes) -> Passing:
     return Passing(kept, working, layer_bytes(c, s) * _tokens(c))
 
 
+def passing_parts(c: Configuration) -> tuple[int, ...]:
+    """Return the degrees that activations of as many tokens depend on.
+
+    Ranks of context parallelism divide the tokens, unless scores of whole sequences are stored.
+    Experts weigh only where weights are copied.
+    """
+    copied = c.autocast or c.widened
+    stored = c.attention == "unfused"
+    return c.tensor, c.pipeline, c.context if stored else 1, c.expert if copied else 1
+
+
+def joint_need(held: Held, passing: Passing) -> float:
+    """Return the GiB without which training fails: `need` of what `joint_use` returns."""
+    activations, working = _beside_gradients(passing, held.gradients)
+    working = max(working, held.update - activations)
+    states = held.weights + held.gradients + held.optimizer
+    return (states + held.gathered + activations + working) / GIB + held.context_gib
+
+
 def joint_use(held: Held, passing: Passing, k: Coefficients) -> MemoryUse:
     """Return the memory of states, buffers and activations together."""
     activations, working = _beside_gradients(passing, held.gradients)

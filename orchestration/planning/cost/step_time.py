@@ -64,7 +64,7 @@ class StepTime:
         return self.in_replica + self.data + self.optimizer + self.other
 
 
-_ROUNDED: Final = 1 - 1e-12
+ROUNDED: Final = 1 - 1e-12
 """A bound that adds the same terms in another order must not come out above them."""
 
 
@@ -190,7 +190,7 @@ def micro_time(c: Configuration, s: Sizes, k: Coefficients, computing: DeviceTim
     waiting = max(0.0, first * layers - forward - sent)
     launches += waiting + max(0.0, second * layers - backward - again - (tensor - sent))
     ahead = forward + waiting + sent
-    least = (forward + backward + again + head / c.pipeline + tensor + launches) * _ROUNDED
+    least = (forward + backward + again + head / c.pipeline + tensor + launches) * ROUNDED
     return MicroTime(r, links, forward, backward, again, tensor, launches, head, ahead, least)
 
 
@@ -215,7 +215,7 @@ def computing_times(
     rest = accumulation_time(c, s, computing.rates) + computing.head / c.pipeline
     again = (_recomputed(c, layer, kind) for kind in kinds)
     return tuple(
-        m * ((each + more + (4 if more else 3) * launch) * layers + rest) * _ROUNDED
+        m * ((each + more + (4 if more else 3) * launch) * layers + rest) * ROUNDED
         for more in again
     )
 

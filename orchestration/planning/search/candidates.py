@@ -2,36 +2,30 @@
 
 Configurations are tried in the order of a lower bound on their time: computing alone, without any
 communication, start or checkpoint. The first whose bound is above the best time ends the search, so
-the answer is the same as from trying all. A configuration's memory is predicted only if it would
-take less time than the best so far.
+the answer is the same as from trying all. What can't fit any of several layouts that compute alike
+is left out for all of them at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from heapq import merge
+from collections.abc import Iterable, Iterator
 from math import inf
 from typing import Final
 
 from orchestration.catalog import Instance
-from orchestration.planning.cost.estimates import replica_seconds
+from orchestration.planning.cost.devices import device
+from orchestration.planning.cost.estimates import margin
 from orchestration.planning.cost.prediction import USABLE
-from orchestration.planning.cost.step_time import MicroTime, ReplicaTime
-from orchestration.planning.model.configuration import (
-    Configuration,
-    LayoutFamily,
-    Offload,
-    Recompute,
-)
+from orchestration.planning.model.configuration import Configuration, Offload, Recompute
 from orchestration.planning.search.answers.besides import besides
 from orchestration.planning.search.configurations import attention, configuration, machine_of
-from orchestration.planning.search.layouts import Degrees, Layout
-from orchestration.planning.search.places.bounds import Way
-from orchestration.planning.search.places.memory import Limit, Miss, Room
-from orchestration.planning.search.places.place import Candidate, Place, order
+from orchestration.planning.search.layouts import Kin, Layout
+from orchestration.planning.search.places.alike import Places
+from orchestration.planning.search.places.memory import Miss, Room, micro_batches
+from orchestration.planning.search.places.place import Candidate, Order, order
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Task
-from orchestration.planning.search.work import Group, Known, Shared, Work
+from orchestration.planning.search.work import Shared, Stream, Work
 
 
 class Cluster:
@@ -50,11 +44,11 @@ class Cluster:
         self.space = space
         self.instance = instance
         self.count = count
-        self.nearest: Miss | None = None
-        """Nearest of the layouts that do not fit, among those that were tried."""
         self._accelerator = instance.accelerator or ""
+        kernel = attention(task, self._accelerator)
+        self._kernels = (kernel, device(self._accelerator).generation == "neuron")
         # A fused attention kernel stores no scores to recompute.
-        fused = attention(task, self._accelerator) != "unfused"
+        fused = kernel != "unfused"
         self.recomputes: tuple[Recompute, ...] = tuple(
             kind for kind in space.recompute if not (fused and kind == "attention")
         )
@@ -63,196 +57,182 @@ class Cluster:
             kind: tuple(offloads(space, is_sharded=kind[0], shards_weights=kind[1]))
             for kind in ((False, False), (True, False), (True, True))
         }
-        least: Recompute = "full" if "full" in self.recomputes else self.recomputes[-1]
         self._room = Room(
-            USABLE * (instance.device_memory_gib or 0.0), instance.host_memory_gib, least
-        )
+            USABLE * (instance.device_memory_gib or 0.0), instance.host_memory_gib,
+            self.recomputes, task.batch.most,
+        )  # fmt: skip
         self._shared = shared or Shared(task)
         self._predictions = self._shared.predictions
         self._has_formula = task.model.kind != "custom"
-        self._known = self._shared.clusters.setdefault((instance.name, count), Known())
-        self._bounds = self._shared.bounds_of(
+        self._places: dict[Kin, Places] = {}
+        self.bounds = self._shared.bounds_of(
             (self._accelerator, instance.interconnect_gb_per_s, self.recomputes)
         )
 
-    def works(self, layouts: Iterable[Layout]) -> Iterator[Work]:
-        """Return all work for some layouts, that with the lowest bound first."""
-        return self._works(layouts, Fastest(inf))
+    def streams(self, every: Iterable[Kin]) -> list[Stream]:
+        """Return the ways to compute each batch, those with the lowest bound first."""
+        sizes = self.task.batch.sizes
+        streams: list[Stream] = []
+        for kin in every:
+            replicas, degrees = self.replicas(kin.first), kin.first.degrees
+            for batch in sizes:
+                samples, rest = divmod(batch, replicas)
+                if not rest:
+                    bound = self.bounds.least_s(self._span(batch)[0], samples, degrees)
+                    streams.append(Stream(bound, len(streams), batch, samples, kin))
+        return sorted(streams)
 
-    def _works(self, layouts: Iterable[Layout], best: Fastest) -> Iterator[Work]:
-        """Return the work for some layouts that may be faster than the best, as that is found."""
-        batches = enumerate(self._batches(layouts))
-        return merge(*(self._works_of(order, *batch, best) for order, batch in batches))
+    def hopeful(self, streams: Iterable[Stream]) -> list[Stream]:
+        """Return the ways whose layouts may hold a sample, as far as formulas tell."""
+        known: dict[Kin, bool] = {}
+        found = []
+        for stream in streams:
+            if stream.kin not in known:
+                known[stream.kin] = self._least_gib(stream.kin, 1) <= self._room.device_gib
+            if known[stream.kin]:
+                found.append(stream)
+        return found
 
-    def _works_of(self, order: int, batch: int, group: Group, best: Fastest) -> Iterator[Work]:
-        limits = {kind: [inf] * len(group.layouts) for kind in self.recomputes}
-        for bound, micro, recompute in self._ways(batch, group):
-            if best.candidate is not None and bound > best.most_s:
-                return
-            if best.candidate is None or self._may_be_faster(batch, micro, recompute, group, best):
-                yield Work(bound, order, micro, recompute, batch, group, limits[recompute])
-                if not any(limits[recompute]) and all(place.is_barren for place in group.places):
-                    return
+    def _least_gib(self, kin: Kin, count: int) -> float:
+        """Return what so many samples one by one need at least in one of several layouts."""
+        if not self._predictions.by_formula:
+            return 0.0
+        needs = self._shared.needs_of(self._kernels, kin, self._laid_out)
+        expected = needs.least(1, count, self._room.least)
+        return expected * margin(self._accelerator, self.task.model)
 
-    def least_s(self, layouts: Iterable[Layout]) -> float:
-        """Return the lowest bound of all work for some layouts."""
-        return min(self._ways(batch, group)[0][0] for batch, group in self._batches(layouts))
+    def holds(self, streams: Iterable[Stream]) -> bool:
+        """Return whether any batch fits, however long it takes: one by one, or all at once."""
+        least = self._room.least
+        return any(
+            self.places(stream.kin).fits(micro, stream.samples // micro, least)
+            for stream in streams
+            for micro in (1, micro_batches(stream.samples)[-1])
+        )
 
-    def _batches(self, layouts: Iterable[Layout]) -> Iterator[tuple[int, Group]]:
-        """Group layouts by what their computing depends on, for each batch that they divide."""
-        groups: dict[tuple[int, Degrees], list[Layout]] = {}
-        for layout in layouts:
-            groups.setdefault((self.replicas(layout), layout.degrees), []).append(layout)
-        for (replicas, degrees), same in groups.items():
-            group = Group(replicas, degrees, tuple(same))
-            for batch in self.task.batch.sizes:
-                if batch % replicas == 0:
-                    yield batch, group
-
-    def _ways(self, batch: int, group: Group) -> list[Way]:
-        return self._bounds.ways(batch, batch // group.replicas, group.degrees)
-
-    def best(
-        self, layouts: Iterable[Layout], longest_s: float = inf
-    ) -> tuple[float, Candidate] | None:
-        """Return the fastest configuration that fits, after the lowest bound of any that does.
-
-        None, if no computing that fits can be done in time.
-        """
-        every = tuple(layouts)
-        tried = (self.fastest(every, longest_s, kinds) for kinds in self.tiers)
-        return next((found for found in tried if found is not None), None)
-
-    @property
-    def tiers(self) -> tuple[tuple[Offload, ...], ...]:
-        """States that may be offloaded, and if nothing fits so, or in time, which else.
-
-        Unless it was measured, offloading is for what does not fit otherwise: it takes longer than
-        predicted nearly wherever others published it (`docs/planning.md`).
-        """
-        if self._predictions.by_formula and "none" in self.space.offload:
-            return (("none",), self.space.offload)
-        return (self.space.offload,)
-
-    def fastest(
-        self, layouts: Iterable[Layout], longest_s: float, offloads: Sequence[Offload]
-    ) -> tuple[float, Candidate] | None:
-        """Return the fastest configuration that fits, as `best` does, with some offloading."""
-        best = Fastest(longest_s)
-        # What fits with less recomputed takes no longer than with more, whose bound is higher,
-        # unless it has to offload for it, or measurements say so.
-        by_formula = self._predictions.by_formula
-        fitted: set[tuple[Place, int, int]] = set()
-        for work in self._works(layouts, best):
-            if work.bound > best.most_s:
+    def fits_s(self, streams: Iterable[Stream]) -> float:
+        """Return the lowest bound of what fits; infinite: nothing does."""
+        least = inf
+        for stream in streams:
+            if stream.bound >= least:
                 break
-            replicas: Replicas = {}
-            for index, place in enumerate(self._places(work.group)):
-                same = (place, work.batch, work.micro_batch)
-                if work.micro_batch > work.limits[index] or same in fitted:
-                    continue
-                if best.candidate is not None and not self._may_beat(
-                    best.candidate, place, work, replicas
+            least = min(least, self._first_s(stream, least))
+        return least
+
+    def _first_s(self, stream: Stream, most_s: float) -> float:
+        """Return the lowest bound of what fits, or one that is no lower than another."""
+        places = self.places(stream.kin)
+        for micro, count, bounds in self._ways(stream, places):
+            if min(bounds) >= most_s:
+                break
+            for bound, kind in zip(bounds, self.recomputes, strict=True):
+                if (
+                    bound < most_s
+                    and places.may_fit(micro, count, kind)
+                    and places.fits(micro, count, kind)
                 ):
-                    continue
-                candidate = self._fitting(index, place, work, offloads)
-                if candidate is None:
-                    continue
-                if by_formula and candidate.configuration.offload == "none":
-                    fitted.add(same)
-                best.take(candidate, work.bound)
-        return None if best.candidate is None else (best.least_s, best.candidate)
+                    most_s = bound
+        return most_s
 
-    def _may_be_faster(
-        self, batch: int, micro: int, recompute: Recompute, group: Group, best: Fastest
-    ) -> bool:
-        """Return whether all that happens inside replicas may take less time than the best."""
-        if not self._has_formula:
-            return True
-        repeated = batch // group.replicas // micro
-        for kin in self._kins(group):
-            least = self._micro_time(kin, group, micro, recompute).least
-            if self._seconds(batch, repeated * kin.least_s(least)) < best.most_s:
-                return True
-        return False
+    def best(self, streams: Iterable[Stream]) -> Candidate | None:
+        """Return the fastest configuration that fits."""
+        best = Fastest()
+        for stream in streams:
+            if stream.bound > best.seconds:
+                break
+            self._try(stream, best)
+        return best.candidate
 
-    def _may_beat(self, best: Candidate, place: Place, work: Work, replicas: Replicas) -> bool:
-        """Return whether some work of a layout may take less time than the best known, if it fits.
+    def _try(self, stream: Stream, best: Fastest) -> None:
+        """Try the ways to compute a batch that may be faster than the best."""
+        places = self.places(stream.kin)
+        for micro, count, bounds in self._ways(stream, places):
+            if min(bounds) > best.seconds:
+                break
+            for bound, kind in zip(bounds, self.recomputes, strict=True):
+                if bound <= best.seconds and places.may_fit(micro, count, kind):
+                    work = Work(stream.batch, micro, count, kind)
+                    if self._may_be_faster(places, work, best):
+                        self._try_work(places, work, best, bound)
 
-        `replicas`: times of this work that layouts have in common.
+    def _ways(self, stream: Stream, places: Places) -> Iterator[tuple[int, int, tuple[float, ...]]]:
+        """Return micro-batches that may fit, how many a step has, and bounds by recomputation.
+
+        The largest come first, which take least time.
         """
+        steps, _ = self._span(stream.batch)
+        degrees = stream.kin.first.degrees
+        for micro in places.sizes(stream.samples):
+            count = stream.samples // micro
+            times = self.bounds.micro_s(micro, degrees)
+            yield micro, count, tuple(steps * count * seconds for seconds in times)
+
+    def _may_be_faster(self, places: Places, work: Work, best: Fastest) -> bool:
+        """Return whether work may take less time than the best in any of several layouts."""
         if not self._has_formula:
             return True
-        replica = replicas.get(place.kin)
-        if replica is None:
-            micro = self._micro_time(place, work.group, work.micro_batch, work.recompute)
-            c = place.working(work.batch, work.micro_batch, work.recompute, "none")
-            replica = replicas[place.kin] = replica_seconds(c, micro)
-        seconds = self._seconds(work.batch, place.least_step_s(replica))
-        return order(seconds, place.layout, work.batch, work.micro_batch) < best.order
+        batch, micro, count, recompute = work
+        return (
+            self._seconds(batch, count * places.least_s(micro, recompute)) < best.seconds
+            and self._seconds(batch, count * places.least_sharded_s(micro, recompute))
+            < best.seconds
+        )
 
-    def _micro_time(
-        self, place: Place, group: Group, micro: int, recompute: Recompute
-    ) -> MicroTime:
-        key = (place.kin, group.degrees, micro, recompute)
-        known = self._known.micros.get(key)
-        if known is None:
-            c = place.working(micro * group.replicas, micro, recompute, "none")
-            known = self._known.micros[key] = self._predictions.micro_seconds(c, place.layout)
-        return known
+    def _try_work(self, places: Places, work: Work, best: Fastest, bound: float) -> None:
+        """Try layouts that compute alike."""
+        batch, micro, count, recompute = work
+        replica = places.replica_time(micro, count, recompute) if self._has_formula else None
+        for place in places.each:
+            if replica is not None and best.candidate is not None:
+                least = self._seconds(batch, place.least_step_s(replica) * places.least_factor)
+                if order(least, place.layout, batch, micro) > best.candidate.order:
+                    continue
+            offload = places.offload(place, micro, count, recompute)
+            if offload is not None:
+                c = place.working(batch, micro, recompute, offload)
+                seconds = self._seconds(batch, self._predictions.step_seconds(c))
+                best.take(Candidate(seconds, place.layout, c), bound)
 
     def _seconds(self, batch: int, step_s: float) -> float:
         """Return the seconds of the whole training."""
+        steps, besides_s = self._span(batch)
+        return steps * step_s + besides_s
+
+    def _span(self, batch: int) -> tuple[int, float]:
+        """Return the steps of the whole training, and the seconds beside them."""
         known = self._shared.spans.get(batch)
         if known is None:
             span = (self.task.steps(batch), besides(self.task, batch).seconds)
             known = self._shared.spans[batch] = span
-        return known[0] * step_s + known[1]
+        return known
 
-    def holds(self, layouts: Iterable[Layout]) -> bool:
-        """Return whether any batch fits in any of some layouts, however long it takes."""
-        return any(
-            self._limit(place, batch, self._room.least, offload).largest
-            for batch, group in self._batches(layouts)
-            for place in self._places(group)
-            for offload in place.offloads
-        )
-
-    def _fitting(
-        self, index: int, place: Place, work: Work, offloads: Sequence[Offload]
-    ) -> Candidate | None:
-        """Return the configuration that offloads no more than it has to, which only costs time."""
-        largest = 0
-        for offload in place.offloads:
-            if offload not in offloads:
+    def nearest(self, every: Iterable[Kin]) -> Miss | None:
+        """Return what is nearest to fitting, if nothing fits; ``None``: no batch can be split."""
+        nearest: Miss | None = None
+        for kin in every:
+            replicas = self.replicas(kin.first)
+            batch = next((size for size in self.task.batch.sizes if size % replicas == 0), None)
+            if batch is None:
                 continue
-            limit = self._limit(place, work.batch, work.recompute, offload)
-            if limit.holds(work.micro_batch):
-                return self._candidate(place, work, offload)
-            largest = max(largest, limit.largest)
-        work.limits[index] = largest
-        return None
+            count = batch // replicas
+            if nearest is None or self._least_gib(kin, count) < nearest.need_gib:
+                misses = self._misses(kin, count)
+                others = () if nearest is None else (nearest,)
+                nearest = min((*others, *misses), key=lambda miss: miss.need_gib, default=None)
+        return nearest
 
-    def _limit(self, place: Place, batch: int, recompute: Recompute, offload: Offload) -> Limit:
-        """Return the largest micro-batch that fits."""
-        limit = place.memory.limit(batch, recompute, offload)
-        miss = limit.miss
-        if miss and (self.nearest is None or miss.need_gib < self.nearest.need_gib):
-            self.nearest = miss
-        return limit
+    def _misses(self, kin: Kin, count: int) -> Iterator[Miss]:
+        """Return what layouts need for so many samples one by one: the least that there is."""
+        least, places = self._room.least, self.places(kin)
+        for place in places.each:
+            for offload in place.offloads:
+                if places.host_holds(place, offload):
+                    need = places.need(place, 1, count, least, offload)
+                    yield Miss(need, place.layout, least, offload)
 
-    def _candidate(self, place: Place, work: Work, offload: Offload) -> Candidate:
-        key = (work.batch, work.micro_batch, work.recompute, offload)
-        candidate = place.candidates.get(key)
-        if candidate is None:
-            c = place.working(*key)
-            seconds = self._seconds(work.batch, self._predictions.step_seconds(c))
-            candidate = place.candidates[key] = Candidate(seconds, place.layout, c)
-        return candidate
-
-    def undivided(self, layouts: Iterable[Layout]) -> str | None:
+    def undivided(self, every: Iterable[Kin]) -> str | None:
         """Return why no batch can be split over the replicas of any layout; ``None``: one can."""
-        sizes, replicas = self.task.batch.sizes, {self.replicas(layout) for layout in layouts}
+        sizes, replicas = self.task.batch.sizes, {self.replicas(kin.first) for kin in every}
         if any(size % count == 0 for size in sizes for count in replicas):
             return None
         fewest = min(replicas)
@@ -264,68 +244,58 @@ class Cluster:
         per_instance = layout.devices_per_instance or self.instance.devices
         return per_instance * self.count // layout.replica
 
+    def places(self, kin: Kin) -> Places:
+        """Return layouts on this cluster that compute alike."""
+        places = self._places.get(kin)
+        if places is None:
+            places = self._places[kin] = self._placed(kin)
+        return places
+
+    def _placed(self, kin: Kin) -> Places:
+        shared = self._shared
+        needs = shared.needs_of(self._kernels, kin, self._laid_out)
+        micros = shared.micros_of(self.instance, self.count, kin)
+        return Places(kin, *self._laid_out(kin), self._room, needs, micros, self._predictions)
+
+    def _laid_out(self, kin: Kin) -> tuple[tuple[Configuration, ...], tuple[Offload, ...]]:
+        """Return the configurations of layouts that compute alike, and what they may offload."""
+        first = kin.first
+        is_sharded = first.family == "sharded"
+        offloads = self._offloads[is_sharded, is_sharded and first.zero == 3]
+        c = self.configuration(first)
+        return tuple(c.sharded(layout.shard) for layout in kin.layouts), offloads
+
     def configuration(
-        self, layout: Layout, batch: int, micro: int, recompute: Recompute, offload: Offload
+        self,
+        layout: Layout,
+        batch: int = 1,
+        micro: int = 1,
+        recompute: Recompute = "none",
+        offload: Offload = "none",
     ) -> Configuration:
-        """Return the configuration of a layout on this cluster."""
-        return self.place(layout).working(batch, micro, recompute, offload)
-
-    def _kins(self, group: Group) -> list[Place]:
-        """Return one of all layouts that differ in the sharding of states alone."""
-        if not group.kins:
-            group.kins += {place.kin: place for place in self._places(group)}.values()
-        return group.kins
-
-    def _places(self, group: Group) -> list[Place]:
-        if not group.places:
-            group.places += map(self.place, group.layouts)
-        return group.places
-
-    def place(self, layout: Layout) -> Place:
-        """Return a layout on this cluster."""
-        place = self._known.places.get(layout)
-        if place is None:
-            is_sharded = layout.family == "sharded"
-            offloads = self._offloads[is_sharded, is_sharded and layout.zero == 3]
-            c = self._laid_out(layout)
-            place = Place(layout, c, offloads, self._room, self._predictions)
-            self._known.places[layout] = place
-        return place
-
-    def _laid_out(self, layout: Layout) -> Configuration:
-        """Return a layout with the least work."""
-        key = (layout.kin, layout.degrees)
-        same = self._known.laid_out.get(key)
-        if same is None:
-            same = self._known.laid_out[key] = configuration(
-                self.task, layout, machine_of(self.instance, self.count, layout),
-                batch=1, micro=1, recompute="none", offload="none",
-            )  # fmt: skip
-        return same.sharded(layout.shard)
+        """Return the configuration of a layout on this cluster, with the least work by default."""
+        return configuration(
+            self.task, layout, machine_of(self.instance, self.count, layout),
+            batch=batch, micro=micro, recompute=recompute, offload=offload,
+        )  # fmt: skip
 
 
 class Fastest:
     """The fastest configuration of those that were tried."""
 
-    def __init__(self, longest_s: float) -> None:
-        """Look for one whose computing takes no longer."""
+    def __init__(self) -> None:
+        """Begin without any."""
         self.candidate: Candidate | None = None
-        self.least_s = longest_s
-        """The lowest bound of what fits."""
-        self.most_s = longest_s
-        """The bound above which nothing can be better."""
+        self.seconds = inf
+        """Its time, which a bound on a better one is not above."""
+        self._order: tuple[Order, float] | None = None
 
     def take(self, candidate: Candidate, bound: float) -> None:
-        """Note a configuration that fits, those with lower bounds first."""
-        if self.candidate is None:
-            self.least_s = bound
-        elif candidate.order >= self.candidate.order:
-            return
-        self.candidate, self.most_s = candidate, candidate.seconds
+        """Note a configuration that fits; of equal ones, that with the lower bound."""
+        key = (candidate.order, bound)
+        if self._order is None or key < self._order:
+            self.candidate, self.seconds, self._order = candidate, candidate.seconds, key
 
-
-Replicas = dict[tuple[LayoutFamily, int], ReplicaTime]
-"""Parts of a step's time by the layouts that have them in common."""
 
 _OFFLOADS: Final = ("none", "optimizer", "all")
 

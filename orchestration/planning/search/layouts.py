@@ -22,6 +22,7 @@ from orchestration.strategies import (
 )
 
 Degrees = tuple[int, int, int, int]
+Sort = tuple[LayoutFamily, int, bool, bool, bool, bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +52,18 @@ class Layout:
         return (self.tensor, self.pipeline, self.context, self.expert)
 
     @property
-    def kin(self) -> tuple[LayoutFamily, int]:
-        """Engine and ZeRO stage: layouts of the same degrees that share them compute alike.
+    def alike(self) -> tuple[LayoutFamily, int, Degrees]:
+        """Engine, ZeRO stage and degrees: layouts that have them in common compute alike.
 
         They may differ in the number of ranks that share states.
         """
-        return self.family, self.zero
+        return self.family, self.zero, self.degrees
+
+    @property
+    def sort(self) -> Sort:
+        """All that support rules depend on: which degrees are above one, not how high they are."""
+        above = (self.tensor > 1, self.pipeline > 1, self.context > 1, self.expert > 1)
+        return (self.family, self.zero, *above)
 
     def __str__(self) -> str:
         """Name the layout with its degrees above one."""
@@ -69,6 +76,27 @@ class Layout:
             if (degree := getattr(self, name)) > 1:
                 parts.append(f"{name} {degree}")
         return ", ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kin:
+    """Layouts that compute alike: they differ in the number of ranks that share states alone."""
+
+    layouts: tuple[Layout, ...]
+    sort: Sort
+
+    @property
+    def first(self) -> Layout:
+        """One of them."""
+        return self.layouts[0]
+
+
+def kins(every: Iterable[Layout]) -> tuple[Kin, ...]:
+    """Group layouts that compute alike."""
+    alike: dict[object, list[Layout]] = {}
+    for layout in every:
+        alike.setdefault(layout.alike, []).append(layout)
+    return tuple(Kin(tuple(same), same[0].sort) for same in alike.values())
 
 
 def layouts(task: Task, instance: Instance, count: int) -> Iterator[Layout]:
@@ -122,11 +150,11 @@ def _kind(layout: Layout) -> str:
     }[layout.family]  # fmt: skip
 
 
-def by_kind(every: Iterable[Layout]) -> dict[str, list[Layout]]:
+def by_kind(every: Iterable[Kin]) -> dict[str, list[Kin]]:
     """Group layouts by what a person would call the same."""
-    kinds: dict[str, list[Layout]] = {}
-    for layout in every:
-        kinds.setdefault(_kind(layout), []).append(layout)
+    kinds: dict[str, list[Kin]] = {}
+    for kin in every:
+        kinds.setdefault(_kind(kin.first), []).append(kin)
     return kinds
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from orchestration.planning.model.configuration import LayoutFamily
-from orchestration.planning.search.layouts import Layout, strategies
+from orchestration.planning.search.layouts import Layout, Sort, strategies
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Task
 from orchestration.strategies import Finding, Strategy, Use, device_findings, findings
@@ -26,16 +25,7 @@ class StrategyChoice:
     """Reasons against strategies, or facts that are unknown."""
 
 
-_Degrees = tuple[LayoutFamily, int, bool, bool, bool, bool]
-
-
-def _degrees(layout: Layout) -> _Degrees:
-    """Return what support rules depend on: which degrees are above one, not how high they are."""
-    tensor, pipeline = layout.tensor > 1, layout.pipeline > 1
-    return (layout.family, layout.zero, tensor, pipeline, layout.context > 1, layout.expert > 1)
-
-
-StrategyCache = dict[tuple[_Degrees, str, bool], StrategyChoice]
+StrategyCache = dict[tuple[Sort, str, bool], StrategyChoice]
 """Choices by kind of layout, instance type, and whether there are several instances."""
 
 
@@ -55,7 +45,7 @@ class StrategyChoices:
 
     def similar(self, layout: Layout, name: str, count: int) -> StrategyChoice:
         """Return the choice for some layout with the same degrees above one."""
-        key = (_degrees(layout), name, count > 1)
+        key = (layout.sort, name, count > 1)
         if key not in self._known:
             self._known[key] = self.exact(layout, name, count)
         return self._known[key]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from orchestration.planning.cost.step_time import MicroTime
-from orchestration.planning.model.configuration import Configuration, Recompute
-from orchestration.planning.search.layouts import Degrees, Layout, layouts
+from orchestration.planning.cost.memory import passing_parts
+from orchestration.planning.model.configuration import (
+    Attention,
+    Configuration,
+    Offload,
+    Recompute,
+)
+from orchestration.planning.search.layouts import Kin, kins, layouts
+from orchestration.planning.search.places.alike import Micros
 from orchestration.planning.search.places.bounds import Bounds, Devices
-from orchestration.planning.search.places.place import Place
+from orchestration.planning.search.places.memory import Needs, Passings
 from orchestration.planning.search.places.predictions import Predictions
 from orchestration.planning.search.strategy_choice import StrategyCache
 
@@ -17,16 +24,10 @@ if TYPE_CHECKING:
     from orchestration.planning.search.task import Task
 
 
-class Known:
-    """Predictions of one cluster, which every search for a task asks for again."""
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        self.places: dict[Layout, Place] = {}
-        self.laid_out: dict[tuple[object, ...], Configuration] = {}
-        """Configurations of layouts that differ in the sharding of states alone."""
-        self.micros: dict[tuple[object, ...], MicroTime] = {}
-        """Times of a micro-batch by what it is and how it is laid out."""
+Kernels = tuple[Attention, bool]
+"""Attention's kernel, and whether the device is a Neuron one: what configurations differ in beside
+machines."""
+LaidOut = Callable[[Kin], tuple[tuple[Configuration, ...], tuple[Offload, ...]]]
 
 
 class Shared:
@@ -40,10 +41,11 @@ class Shared:
         """Steps of the whole training, and seconds beside them, by batch."""
         self.choices: dict[object, StrategyCache] = {}
         """Strategies that were chosen, by those allowed."""
-        self.clusters: dict[tuple[str, int], Known] = {}
-        """Predictions by instance type and count."""
         self._bounds: dict[Devices, Bounds] = {}
-        self._layouts: dict[tuple[int, int, str], tuple[Layout, ...]] = {}
+        self._kins: dict[tuple[int, int, bool], tuple[Kin, ...]] = {}
+        self._micros: dict[object, Micros] = {}
+        self._passings: dict[object, Passings] = {}
+        self._needs: dict[tuple[Kernels, Kin], Needs] = {}
 
     def bounds_of(self, devices: Devices) -> Bounds:
         """Return the bounds on every cluster of the same devices."""
@@ -51,38 +53,51 @@ class Shared:
             self._bounds[devices] = Bounds(self.task, devices, self.predictions)
         return self._bounds[devices]
 
-    def layouts_of(self, instance: Instance, count: int) -> tuple[Layout, ...]:
+    def kins_of(self, instance: Instance, count: int) -> tuple[Kin, ...]:
         """Return every layout of the task on this many instances, simple ones first."""
-        key = (instance.devices, count, instance.family)
-        if key not in self._layouts:
-            self._layouts[key] = tuple(layouts(self.task, instance, count))
-        return self._layouts[key]
+        key = (instance.devices, count, instance.family.startswith("trn"))
+        if key not in self._kins:
+            self._kins[key] = kins(layouts(self.task, instance, count))
+        return self._kins[key]
+
+    def micros_of(self, instance: Instance, count: int, kin: Kin) -> Micros:
+        """Return the known times of a micro-batch, which further instances do not change."""
+        return self._micros.setdefault((instance.name, count > 1, kin.first.alike), {})
+
+    def needs_of(self, kernels: Kernels, kin: Kin, laid_out: LaidOut) -> Needs:
+        """Return the known needs of memory, which are the same on machines with such kernels.
+
+        `laid_out`: makes the configurations on some machine, with what may be offloaded.
+        """
+        needs = self._needs.get((kernels, kin))
+        if needs is None:
+            configurations, offloads = laid_out(kin)
+            first = kin.first
+            key = (kernels, first.family, first.zero, passing_parts(configurations[0]))
+            passings = self._passings.setdefault(key, {})
+            needs = Needs(configurations, offloads, passings, self.predictions)
+            self._needs[kernels, kin] = needs
+        return needs
 
 
-class Group:
-    """Layouts that split a batch and its computing alike on one cluster."""
+class Stream(NamedTuple):
+    """The ways to compute a batch by layouts that compute alike."""
 
-    def __init__(self, replicas: int, degrees: Degrees, layouts: tuple[Layout, ...]) -> None:
-        """Leave the places to whoever tries one."""
-        self.replicas = replicas
-        self.degrees = degrees
-        self.layouts = layouts
-        self.places: list[Place] = []
-        self.kins: list[Place] = []
+    bound: float
+    """The lowest bound of all of them: seconds of the whole training."""
+    order: int
+    """Order of what has the same bound."""
+    batch: int
+    samples: int
+    """Samples of each replica."""
+    kin: Kin
 
 
 class Work(NamedTuple):
-    """Computing that several layouts share, in the order in which it is tried."""
+    """One way to compute a batch."""
 
-    bound: float
-    """Seconds of the whole training without communication and optimizer."""
-    order: int
-    """Order of what has the same bound."""
-    micro_batch: int
-    recompute: Recompute
     batch: int
-    group: Group
-    limits: list[float]
-    """The largest micro-batch that fits each layout, whatever is offloaded; infinite: unknown.
-
-    Shared with the work of other micro-batches, of the same batch and recomputation."""
+    micro_batch: int
+    micro_batches: int
+    """Number of them in a step of one replica."""
+    recompute: Recompute

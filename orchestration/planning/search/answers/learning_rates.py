@@ -28,12 +28,12 @@ def advice(task: Task, batch: int) -> Advice | None:
     its relatives scale with the square root, and down again past the critical batch
     (https://arxiv.org/abs/2405.14578).
     """
-    # The runtime is for containers; loading it only here keeps it out of every other command.
-    from orchestration.runtime.learning_rate import scaled_by_root, scaled_linearly
-
     known = task.learning_rate
     if known is None:
         return None
+    # The runtime is for containers; loading it only here keeps it out of all else.
+    from orchestration.runtime.learning_rate import scaled_by_root, scaled_linearly
+
     if task.optimizer in _LINEAR:
         rate = scaled_linearly(known.value, known.batch, batch)
         note = "warm up from the known rate" if batch > known.batch else ""

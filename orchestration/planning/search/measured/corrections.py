@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import fields, replace
 from functools import cached_property, lru_cache
-from math import exp, hypot, log
-from typing import TYPE_CHECKING, Final, TypeVar
+from math import exp, hypot, inf, log
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from orchestration.planning.cost.estimates import (
     memory_need,
@@ -47,6 +47,23 @@ device, the size of the cluster, and the rest, which is the configuration's own.
 were tried on the published measurements, these hold the intervals best."""
 
 _MEMORY_SHARES: Final = (0.4, 0.1, 0.3, 0.2)
+
+
+class MemoryCorrection(NamedTuple):
+    """Factors on a need of memory, and what is known not to fit."""
+
+    before: float = 1.0
+    """Margin of the need without measurements."""
+    factor: float = 1.0
+    margin: float = 1.0
+    lacking: float = inf
+    """The smallest micro-batch that ran out of memory."""
+    full_gib: float = 0.0
+
+    def need(self, need_gib: float, micro_batch: int) -> float:
+        """Return the corrected need of a micro-batch."""
+        corrected = need_gib / self.before * self.factor * self.margin
+        return corrected if micro_batch < self.lacking else max(corrected, self.full_gib)
 
 
 class Corrections:
@@ -97,19 +114,26 @@ class Corrections:
         return exp(self._time.least()) if self.known else 1.0
 
     def memory_need(self, c: Configuration) -> float:
-        """Return the GiB that the fullest device needs at the high end of the prediction.
+        """Return the GiB that the fullest device needs at the high end of the prediction."""
+        return self.of_memory(c).need(memory_need(c), c.micro_batch)
 
-        The correction does not depend on the micro-batch, so that the need still grows with it;
-        what ran out of memory needs more than there is, and so does all that needs as much.
+    def of_memory(self, c: Configuration) -> MemoryCorrection:
+        """Return the correction of what a configuration needs, whatever its micro-batch.
+
+        The need still grows with it; what ran out of memory needs more than there is, and so does
+        all that needs as much.
         """
-        need = memory_need(c)
         if not self.known:
-            return need
-        before = exp(uncertainty(c).memory)
-        corrected = need / before * self._memory_factor(c) * self._memory_margin(c)
-        if any(_needs_as_much(c, lacking) for lacking in self._lacking):
-            return max(corrected, _FULL * c.machine.device_memory_gib)
-        return corrected
+            return MemoryCorrection()
+        return MemoryCorrection(
+            before=exp(uncertainty(c).memory),
+            factor=self._memory_factor(c),
+            margin=self._memory_margin(c),
+            lacking=min(
+                (each.micro_batch for each in self._lacking if _is_alike(c, each)), default=inf
+            ),
+            full_gib=_FULL * c.machine.device_memory_gib,
+        )
 
     def _memory_factor(self, c: Configuration) -> float:
         return exp(self._memory.error(_memory_keys(c), _memory_deviation(c)))
@@ -202,12 +226,9 @@ def _memory_keys(c: Configuration) -> tuple[Hashable, ...]:
     )
 
 
-def _needs_as_much(c: Configuration, lacking: Configuration) -> bool:
-    return (
-        c.machine == lacking.machine
-        and _memory_keys(c) == _memory_keys(lacking)
-        and c.micro_batch >= lacking.micro_batch
-    )
+def _is_alike(c: Configuration, other: Configuration) -> bool:
+    """Return whether two configurations need the same memory for each micro-batch."""
+    return c.machine == other.machine and _memory_keys(c) == _memory_keys(other)
 
 
 _FULL: Final = 1.001

@@ -1,1 +1,1 @@
-"""Places: one layout on one cluster, the memory that it needs, and bounds on its time."""
+"""Places: layouts on one cluster, the memory that they need, and bounds on their time."""

@@ -9,8 +9,6 @@ from orchestration.planning.search.places.memory import micro_batches
 from orchestration.planning.search.places.predictions import Predictions
 from orchestration.planning.search.task import Task
 
-Way = tuple[float, int, Recompute]
-"""A lower bound in seconds, a micro-batch, and what is recomputed."""
 Devices = tuple[str, float | None, tuple[Recompute, ...]]
 """The accelerator, its interconnect, and kinds of recomputation: what bounds depend on."""
 
@@ -23,32 +21,32 @@ class Bounds:
         self._task = task
         self._accelerator, self._interconnect, self._recomputes = devices
         self._predictions = predictions
-        self._ways: dict[tuple[int, int, Degrees], list[Way]] = {}
-        self._computing: dict[Degrees, dict[int, tuple[float, ...]]] = {}
+        self._least: dict[tuple[int, Degrees], tuple[int, float]] = {}
+        self._computing: dict[tuple[int, int, int, float], tuple[float, ...]] = {}
         self._layouts: dict[Degrees, tuple[Layout, Configuration]] = {}
 
-    def ways(self, batch: int, samples: int, degrees: Degrees) -> list[Way]:
-        """Return the ways to compute a batch with so many samples for each replica, best first."""
-        key = (batch, samples, degrees)
-        ways = self._ways.get(key)
-        if ways is None:
-            steps = self._task.steps(batch)
-            ways = self._ways[key] = []
-            for micro in micro_batches(samples):
-                repeated = steps * (samples // micro)
-                ways += [
-                    (repeated * seconds, micro, kind)
-                    for kind, seconds in zip(
-                        self._recomputes, self._least_s(micro, degrees), strict=True
-                    )
-                ]
-            ways.sort()
-        return ways
+    def least_s(self, steps: int, samples: int, degrees: Degrees) -> float:
+        """Return the lowest bound of all ways to compute steps with so many samples in a replica.
 
-    def _least_s(self, micro: int, degrees: Degrees) -> tuple[float, ...]:
-        """Return lower bounds on the seconds of a micro-batch, by the kind of recomputation."""
-        known = self._computing.setdefault(degrees, {})
-        if micro not in known:
+        It is that of the largest micro-batch, which takes the least time for each sample.
+        """
+        key = (samples, degrees)
+        least = self._least.get(key)
+        if least is None:
+            micro = micro_batches(samples)[-1]
+            least = self._least[key] = (samples // micro, min(self.micro_s(micro, degrees)))
+        count, seconds = least
+        return steps * count * seconds
+
+    def micro_s(self, micro: int, degrees: Degrees) -> tuple[float, ...]:
+        """Return lower bounds on the seconds of a micro-batch, by the kind of recomputation.
+
+        Context parallelism divides its tokens, and changes nothing else about computing.
+        """
+        tensor, pipeline, context, expert = degrees
+        key = (tensor, pipeline, expert, micro / context)
+        known = self._computing.get(key)
+        if known is None:
             if degrees not in self._layouts:
                 self._layouts[degrees] = self._laid_out(degrees)
             layout, c = self._layouts[degrees]
@@ -56,8 +54,9 @@ class Bounds:
                 global_batch=micro * layout.expert, micro_batch=micro,
                 recompute="none", offload="none",
             )  # fmt: skip
-            known[micro] = self._predictions.least_seconds(c, layout, self._recomputes)
-        return known[micro]
+            known = self._predictions.least_seconds(c, layout, self._recomputes)
+            self._computing[key] = known
+        return known
 
     def _laid_out(self, degrees: Degrees) -> tuple[Layout, Configuration]:
         """Return replicas that share experts, on one machine."""

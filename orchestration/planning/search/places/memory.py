@@ -1,21 +1,20 @@
-"""The largest micro-batches that fit the devices of one layout on one cluster.
-
-Memory grows with the micro-batch, so bisection finds the largest that fits; only a single
-micro-batch per step, whose gradients nothing accumulates, may need less than several smaller ones.
-"""
+"""The memory that layouts need, whatever the machines."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from orchestration.planning.cost.estimates import HOST_SHARE, held, host_need, passing
-from orchestration.planning.cost.memory import Held
+from orchestration.planning.cost.estimates import held, passing
+from orchestration.planning.cost.memory import Held, Passing, joint_need
+from orchestration.planning.cost.step_time import ROUNDED
 from orchestration.planning.model.configuration import Configuration, Offload, Recompute
 from orchestration.planning.search.layouts import Layout
 from orchestration.planning.search.places.predictions import Predictions
+
+Passings = dict[tuple[float, int, Recompute], Passing]
+"""Activations, by samples of a micro-batch on one rank, their number, and what is recomputed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,146 +23,119 @@ class Miss:
 
     need_gib: float
     layout: Layout
-    batch: int
     recompute: Recompute
     offload: Offload
 
 
-class Limit(NamedTuple):
-    """The largest micro-batch that fits; 0: none does, and `miss` says by how much."""
-
-    micro_batch: int
-    """The largest of which a step takes several."""
-    miss: Miss | None
-    single: int = 0
-    """The one that is a step of its own, if it fits."""
-
-    @property
-    def largest(self) -> int:
-        """The largest of both."""
-        return max(self.micro_batch, self.single)
-
-    def holds(self, micro_batch: int) -> bool:
-        """Return whether a micro-batch fits."""
-        return micro_batch <= self.micro_batch or micro_batch == self.single
-
-
 class Room(NamedTuple):
-    """Memory of a cluster, and the recomputation with which least of it is needed."""
+    """Memory of a cluster, and what may fill it."""
 
     device_gib: float
     host_gib: float | None
     """``None``: unknown, which counts as enough."""
-    least: Recompute
+    recomputes: tuple[Recompute, ...]
+    """Kinds of recomputation that the cluster can use."""
+    batch: int
+    """Samples of the largest batch."""
+
+    @property
+    def least(self) -> Recompute:
+        """The recomputation with which least memory is needed."""
+        return "full" if "full" in self.recomputes else self.recomputes[-1]
 
 
-class Memory:
-    """Micro-batches that fit the devices of one layout on one cluster."""
+class Needs:
+    """Expected GiB of layouts that compute alike, on any machines with as many devices."""
 
     def __init__(
-        self, layout: Layout, c: Configuration, room: Room, predictions: Predictions
+        self,
+        configurations: tuple[Configuration, ...],
+        offloads: tuple[Offload, ...],
+        passings: Passings,
+        predictions: Predictions,
     ) -> None:
-        """Take the layout's configuration, whatever its work."""
-        self._layout = layout
-        self._configuration = c
-        self._replicas = c.data
-        self._room = room
+        """Take each layout's configuration, whatever its work, and what it may offload.
+
+        `passings`: known activations, which no sharding of states changes.
+        """
+        self._configurations = configurations
+        self._offloads = offloads
+        self._passings = passings
         self._predictions = predictions
-        self._needs = predictions.needs_of(layout, c.machine)
-        self._passings = predictions.passings_of(layout, c.machine.accelerator)
-        self._held: dict[tuple[Offload, bool], Held] = {}
-        """States and buffers, by what is offloaded and whether a step has one micro-batch."""
-        # Beyond what a pipeline has in flight, more micro-batches need no more memory.
-        self._flying = max(2, 2 * layout.pipeline)
-        self._hosts: dict[Offload, bool] = {}
-        self._too_small: dict[Offload, bool] = {}
-        self._nones: dict[tuple[int, Offload], Limit] = {}
-        self._limits: dict[tuple[int, Recompute, Offload], Limit] = {}
+        self._c = c = configurations[0]
+        self._flying = max(2, 2 * c.pipeline)
+        """Beyond what a pipeline has in flight, more micro-batches need no more memory."""
+        self._held: dict[tuple[int, Offload, bool], Held] = {}
+        """States and buffers, by what is offloaded and whether whole gradients are summed."""
+        self._least_held: dict[bool, Held] = {}
+        self._needs: dict[tuple[int, int, int, Recompute, Offload], float] = {}
+        self._least: dict[tuple[int, int, Recompute], float] = {}
 
-    def limit(self, batch: int, recompute: Recompute, offload: Offload) -> Limit:
-        """Return the largest micro-batch of a batch that fits."""
-        if self.is_too_small(offload):
-            return self._none(batch, offload)
-        key = (batch, recompute, offload)
-        limit = self._limits.get(key)
-        if limit is None:
-            limit = self._limits[key] = self._largest(batch, recompute, offload)
-        return limit
-
-    def is_too_small(self, offload: Offload) -> bool:
-        """Return whether not even one sample of a batch fits, as far as formulas tell."""
-        known = self._too_small.get(offload)
-        if known is None:
-            by_formula = self._predictions.by_formula
-            known = self._too_small[offload] = not self._host_holds(offload) or (
-                by_formula and self._need(1, 1, self._room.least, offload) > self._room.device_gib
-            )
-        return known
-
-    def _largest(self, batch: int, recompute: Recompute, offload: Offload) -> Limit:
-        room, samples = self._room.device_gib, batch // self._replicas
-
-        def need(micro: int) -> float:
-            return self._need(micro, samples // micro, recompute, offload)
-
-        sizes = micro_batches(samples)
-        single = sizes[-1] if need(sizes[-1]) <= room else 0
-        if not single and self._need(1, samples, self._room.least, offload) > room:
-            return self._none(batch, offload)
-        fits = bisect_right(sizes[:-1], room, key=need)
-        return Limit(sizes[fits - 1] if fits else 0, None, single)
-
-    def _none(self, batch: int, offload: Offload) -> Limit:
-        """Return that nothing fits, since one sample at a time does not."""
-        count = min(batch // self._replicas, self._flying)
-        limit = self._nones.get((count, offload))
-        if limit is None:
-            miss = None
-            if self._host_holds(offload):
-                least = self._room.least
-                need = self._need(1, count, least, offload)
-                miss = Miss(need, self._layout, batch, least, offload)
-            limit = self._nones[count, offload] = Limit(0, miss)
-        return limit
-
-    def _need(self, micro: int, count: int, recompute: Recompute, offload: Offload) -> float:
-        """Return the GiB of so many micro-batches in a step."""
+    def need(
+        self, index: int, micro: int, count: int, recompute: Recompute, offload: Offload
+    ) -> float:
+        """Return the need of one layout with so many micro-batches in a step."""
         count = min(count, self._flying)
-        key = (micro, count, recompute, offload)
+        key = (index, micro, count, recompute, offload)
         need = self._needs.get(key)
         if need is None:
-            c = self._configuration.working(
-                global_batch=micro * count * self._replicas, micro_batch=micro,
-                recompute=recompute, offload=offload,
-            )  # fmt: skip
-            need = self._needs[key] = self._predicted(c, key)
+            self._predictions.considered += 1
+            states = self._states(index, offload, summing=self._is_summing(count))
+            need = self._needs[key] = joint_need(states, self._passing(micro, count, recompute))
         return need
 
-    def _predicted(self, c: Configuration, key: tuple[int, int, Recompute, Offload]) -> float:
-        """Predict a need from its parts, which much work has in common."""
-        if not self._predictions.by_formula:
-            return self._predictions.memory_need(c)
-        micro, count, recompute, offload = key
-        states = self._held.get((offload, count == 1))
-        if states is None:
-            states = self._held[offload, count == 1] = held(c)
-        activations = self._passings.get((micro, count, recompute))
-        if activations is None:
-            activations = self._passings[micro, count, recompute] = passing(c)
-        return self._predictions.joint_need(c, states, activations)
+    def least(self, micro: int, count: int, recompute: Recompute) -> float:
+        """Return a need that no layout is below, whatever it offloads."""
+        count = min(count, self._flying)
+        key = (micro, count, recompute)
+        need = self._least.get(key)
+        if need is None:
+            self._predictions.considered += 1
+            states = self._least_states(summing=self._is_summing(count))
+            need = joint_need(states, self._passing(micro, count, recompute)) * ROUNDED
+            self._least[key] = need
+        return need
 
-    def _host_holds(self, offload: Offload) -> bool:
-        """Return whether offloaded states fit the host."""
-        host = self._room.host_gib
-        if offload == "none" or host is None:
-            return True
-        if offload not in self._hosts:
-            c = self._configuration.working(
-                global_batch=self._replicas, micro_batch=1,
-                recompute=self._room.least, offload=offload,
-            )  # fmt: skip
-            self._hosts[offload] = host_need(c) <= HOST_SHARE * host
-        return self._hosts[offload]
+    def _is_summing(self, count: int) -> bool:
+        """Return whether ranks keep sums of whole gradients, for which a step needs several."""
+        return self._c.whole_gradients and count > 1
+
+    def _least_states(self, *, summing: bool) -> Held:
+        """Return the least of each part of what layouts hold: a need grows with each of them."""
+        least = self._least_held.get(summing)
+        if least is None:
+            every = (
+                self._states(index, offload, summing=summing)
+                for index in range(len(self._configurations))
+                for offload in self._offloads
+            )
+            least = self._least_held[summing] = Held(*map(min, zip(*every, strict=True)))
+        return least
+
+    def _states(self, index: int, offload: Offload, *, summing: bool) -> Held:
+        key = (index, offload, summing)
+        states = self._held.get(key)
+        if states is None:
+            c = self._configurations[index]
+            states = self._held[key] = held(_working(c, 1, 2 if summing else 1, "none", offload))
+        return states
+
+    def _passing(self, micro: int, count: int, recompute: Recompute) -> Passing:
+        key = (micro / self._c.context, count, recompute)
+        activations = self._passings.get(key)
+        if activations is None:
+            c = _working(self._c, micro, count, recompute, "none")
+            activations = self._passings[key] = passing(c)
+        return activations
+
+
+def _working(
+    c: Configuration, micro: int, count: int, recompute: Recompute, offload: Offload
+) -> Configuration:
+    return c.working(
+        global_batch=micro * count * c.data, micro_batch=micro,
+        recompute=recompute, offload=offload,
+    )  # fmt: skip
 
 
 @cache

@@ -7,13 +7,8 @@ from functools import cached_property
 
 from orchestration.planning.cost.estimates import Ranks, ranks_seconds
 from orchestration.planning.cost.step_time import ReplicaTime
-from orchestration.planning.model.configuration import (
-    Configuration,
-    Offload,
-    Recompute,
-)
+from orchestration.planning.model.configuration import Configuration, Offload, Recompute
 from orchestration.planning.search.layouts import Layout
-from orchestration.planning.search.places.memory import Memory, Room
 from orchestration.planning.search.places.predictions import Predictions
 
 
@@ -45,38 +40,32 @@ class Place:
 
     def __init__(
         self,
+        index: int,
         layout: Layout,
         c: Configuration,
         offloads: tuple[Offload, ...],
-        room: Room,
         predictions: Predictions,
     ) -> None:
         """Take the layout's configuration, with any work, and what it may offload."""
+        self.index = index
+        """Its number among the layouts that compute alike."""
         self.layout = layout
         self.configuration = c
         self.offloads = offloads
-        self.memory = Memory(layout, c, room, predictions)
-        self.kin = layout.kin
-        self.candidates: dict[tuple[int, int, Recompute, Offload], Candidate] = {}
-        """Configurations that were tried, by their work."""
         self._predictions = predictions
+        self._needs: dict[tuple[int, int, Recompute, Offload], float] = {}
 
     @cached_property
-    def is_barren(self) -> bool:
-        """True if no work fits, as far as formulas tell."""
-        return all(self.memory.is_too_small(offload) for offload in self.offloads)
-
-    @cached_property
-    def _ranks(self) -> Ranks:
+    def ranks(self) -> Ranks:
+        """Seconds that its ranks take for states."""
         return ranks_seconds(self.configuration, self.offloads)
 
     def least_step_s(self, replica: ReplicaTime) -> float:
-        """Return the least seconds of a step, by that part of it which its kin have in common."""
-        return self._ranks.least_step(replica) * self._predictions.least_factor
+        """Return the least seconds of a step, by that part of it which its kin have in common.
 
-    def least_s(self, seconds: float) -> float:
-        """Return the least of a predicted time, whatever was measured."""
-        return seconds * self._predictions.least_factor
+        Measurements may change it.
+        """
+        return self.ranks.least_step(replica)
 
     def working(
         self, batch: int, micro: int, recompute: Recompute, offload: Offload
@@ -85,3 +74,14 @@ class Place:
         return self.configuration.working(
             global_batch=batch, micro_batch=micro, recompute=recompute, offload=offload
         )
+
+    def measured_need(
+        self, micro: int, count: int, recompute: Recompute, offload: Offload
+    ) -> float:
+        """Return the GiB of so many micro-batches in a step, as measurements correct it."""
+        key = (micro, count, recompute, offload)
+        need = self._needs.get(key)
+        if need is None:
+            c = self.working(micro * count * self.configuration.data, micro, recompute, offload)
+            need = self._needs[key] = self._predictions.memory_need(c)
+        return need

@@ -8,23 +8,20 @@ from typing import TYPE_CHECKING
 from orchestration.planning.cost.estimates import (
     computing_seconds,
     device_seconds,
-    joint_need,
     micro_seconds,
 )
-from orchestration.planning.cost.memory import Held, Passing
 from orchestration.planning.cost.step_time import DeviceTime, MicroTime
-from orchestration.planning.model.configuration import Configuration, Machine, Offload, Recompute
+from orchestration.planning.model.configuration import Configuration, Recompute
 from orchestration.planning.search.layouts import Layout
-from orchestration.planning.search.measured.corrections import Corrections, corrections
+from orchestration.planning.search.measured.corrections import (
+    Corrections,
+    MemoryCorrection,
+    corrections,
+)
 from orchestration.planning.search.measured.unknown import Measured
 
 if TYPE_CHECKING:
     from orchestration.planning.search.task import Task
-
-Needs = dict[tuple[int, int, Recompute, Offload], float]
-"""GiB that the fullest device needs, by micro-batch, their number, and what saves memory."""
-Passings = dict[tuple[int, int, Recompute], Passing]
-"""Activations, by micro-batch, their number, and what is recomputed."""
 
 
 class Predictions:
@@ -37,28 +34,17 @@ class Predictions:
         """True if formulas alone tell."""
         self.considered = 0
         """Number of predictions, of memory or of time."""
-        self._needs: dict[tuple[str, int, int, Layout], Needs] = {}
         self._computing: dict[tuple[object, ...], DeviceTime] = {}
-        self._passings: dict[tuple[object, ...], Passings] = {}
 
-    def needs_of(self, layout: Layout, machine: Machine) -> Needs:
-        """Return the known needs of a layout, which links between devices do not change."""
-        key = (machine.accelerator, machine.devices, machine.devices_per_node, layout)
-        return self._needs.setdefault(key, {})
-
-    def passings_of(self, layout: Layout, accelerator: str) -> Passings:
-        """Return the known activations of a layout, which no sharding of states changes."""
-        return self._passings.setdefault((accelerator, layout.kin, layout.degrees), {})
+    def of_memory(self, c: Configuration) -> MemoryCorrection | None:
+        """Return the correction of what a formula says of memory; ``None``: none says it."""
+        known = self.corrections
+        return None if isinstance(known, Measured) else known.of_memory(c)
 
     def memory_need(self, c: Configuration) -> float:
         """Return the GiB that the fullest device needs."""
         self.considered += 1
         return self.corrections.memory_need(c)
-
-    def joint_need(self, c: Configuration, held: Held, passing: Passing) -> float:
-        """Return the same where formulas alone tell, from its parts."""
-        self.considered += 1
-        return joint_need(c, held, passing)
 
     def step_seconds(self, c: Configuration) -> float:
         """Return the seconds of a step."""
@@ -84,9 +70,12 @@ class Predictions:
         return tuple(seconds * factor for seconds in times)
 
     def _device_seconds(self, c: Configuration, layout: Layout) -> DeviceTime:
-        """Return the computing of a micro-batch, the same in however many stages."""
-        parts = (c.tensor, c.context, c.expert)
-        key = (c.machine.accelerator, layout.kin, parts, c.micro_batch)
+        """Return the computing of a micro-batch, the same in however many stages.
+
+        Ranks of context parallelism divide its tokens.
+        """
+        divided = (c.tensor, c.expert, c.micro_batch / c.context)
+        key = (c.machine.accelerator, layout.family, layout.zero, divided)
         computing = self._computing.get(key)
         if computing is None:
             computing = self._computing[key] = device_seconds(c)
