@@ -49,7 +49,8 @@ CONFIGURATIONS = [
         ("ml.g5.12xlarge", 2), ("ml.p4d.24xlarge", 1), ("ml.p3.16xlarge", 1), precision="fp16"
     ),
     *clusters(("ml.p4d.24xlarge", 2), model=EXPERTS),
-    *clusters(("ml.p4d.24xlarge", 1), model=EXPERTS, engine="hf trainer", precision="fp32"),
+    *clusters(("ml.p4d.24xlarge", 1), model=EXPERTS, engine="hf trainer"),
+    *clusters(("ml.p4d.24xlarge", 1), kernels="fused"),
     *clusters(("ml.trn1.32xlarge", 1)),
 ]
 every_layout = pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from orchestration.planning.model.configuration import Configuration, Machine, Recompute
 from orchestration.planning.search.configurations import configuration
 from orchestration.planning.search.layouts import Degrees, Layout
@@ -23,7 +25,7 @@ class Bounds:
         self._predictions = predictions
         self._least: dict[tuple[int, Degrees], tuple[int, float]] = {}
         self._computing: dict[tuple[int, int, int, float], tuple[float, ...]] = {}
-        self._layouts: dict[Degrees, tuple[Layout, Configuration]] = {}
+        self._layouts: dict[Degrees, list[tuple[Layout, Configuration]]] = {}
 
     def least_s(self, steps: int, samples: int, degrees: Degrees) -> float:
         """Return the lowest bound of all ways to compute steps with so many samples in a replica.
@@ -48,29 +50,41 @@ class Bounds:
         known = self._computing.get(key)
         if known is None:
             if degrees not in self._layouts:
-                self._layouts[degrees] = self._laid_out(degrees)
-            layout, c = self._layouts[degrees]
-            c = c.working(
-                global_batch=micro * layout.expert, micro_batch=micro,
-                recompute="none", offload="none",
-            )  # fmt: skip
-            known = self._predictions.least_seconds(c, layout, self._recomputes)
-            self._computing[key] = known
+                self._layouts[degrees] = list(self._laid_out(degrees))
+            times = [
+                self._predictions.least_seconds(
+                    c.working(
+                        global_batch=micro * layout.expert, micro_batch=micro,
+                        recompute="none", offload="none",
+                    ),
+                    layout,
+                    self._recomputes,
+                )
+                for layout, c in self._layouts[degrees]
+            ]  # fmt: skip
+            known = self._computing[key] = tuple(map(min, zip(*times, strict=True)))
         return known
 
-    def _laid_out(self, degrees: Degrees) -> tuple[Layout, Configuration]:
-        """Return replicas that share experts, on one machine."""
+    def _laid_out(self, degrees: Degrees) -> Iterator[tuple[Layout, Configuration]]:
+        """Return replicas that share experts, on one machine: those that compute unlike others.
+
+        Under autocast products cast their operands, unless FSDP has cast the weights.
+        """
         tensor, pipeline, context, expert = degrees
-        layout = Layout(
-            family="replicated", rank=0,
-            tensor=tensor, pipeline=pipeline, context=context, expert=expert,
-        )  # fmt: skip
-        devices = layout.replica * expert
-        machine = Machine(
-            accelerator=self._accelerator, devices=devices, devices_per_node=devices,
-            device_memory_gib=0.0, interconnect_gb_per_s=self._interconnect,
-        )  # fmt: skip
-        return layout, configuration(
-            self._task, layout, machine,
-            batch=expert, micro=1, recompute="none", offload="none",
-        )  # fmt: skip
+        for zero in (0, 3):
+            layout = Layout(
+                family="replicated", rank=0, zero=zero,
+                tensor=tensor, pipeline=pipeline, context=context, expert=expert,
+            )  # fmt: skip
+            devices = layout.replica * expert
+            machine = Machine(
+                accelerator=self._accelerator, devices=devices, devices_per_node=devices,
+                device_memory_gib=0.0, interconnect_gb_per_s=self._interconnect,
+            )  # fmt: skip
+            c = configuration(
+                self._task, layout, machine,
+                batch=expert, micro=1, recompute="none", offload="none",
+            )  # fmt: skip
+            yield layout, c
+            if not c.autocast:
+                return
