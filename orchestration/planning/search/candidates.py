@@ -46,7 +46,8 @@ class Cluster:
         self.count = count
         self._accelerator = instance.accelerator or ""
         kernel = attention(task, self._accelerator)
-        self._kernels = (kernel, device(self._accelerator).generation == "neuron")
+        is_neuron = device(self._accelerator).generation == "neuron"
+        self._kernels = (kernel, is_neuron, space.offload)
         # A fused attention kernel stores no scores to recompute.
         fused = kernel != "unfused"
         self.recomputes: tuple[Recompute, ...] = tuple(
@@ -97,6 +98,8 @@ class Cluster:
         """Return what so many samples one by one need at least in one of several layouts."""
         if not self._predictions.by_formula:
             return 0.0
+        if not self._offloads_of(kin):
+            return inf
         needs = self._shared.needs_of(self._kernels, kin, self._laid_out)
         expected = needs.least(1, count, self._room.least)
         return expected * margin(self._accelerator, self.task.model)
@@ -259,11 +262,12 @@ class Cluster:
 
     def _laid_out(self, kin: Kin) -> tuple[tuple[Configuration, ...], tuple[Offload, ...]]:
         """Return the configurations of layouts that compute alike, and what they may offload."""
-        first = kin.first
-        is_sharded = first.family == "sharded"
-        offloads = self._offloads[is_sharded, is_sharded and first.zero == 3]
-        c = self.configuration(first)
-        return tuple(c.sharded(layout.shard) for layout in kin.layouts), offloads
+        c = self.configuration(kin.first)
+        return tuple(c.sharded(layout.shard) for layout in kin.layouts), self._offloads_of(kin)
+
+    def _offloads_of(self, kin: Kin) -> tuple[Offload, ...]:
+        is_sharded = kin.first.family == "sharded"
+        return self._offloads[is_sharded, is_sharded and kin.first.zero == 3]
 
     def configuration(
         self,

@@ -11,7 +11,7 @@ from orchestration.catalog import Instance
 from orchestration.planning.cost.estimates import memory_room
 from orchestration.planning.search.amounts import duration, money
 from orchestration.planning.search.answers.comparison import beaten, by_instance, figures, front
-from orchestration.planning.search.answers.plans import Plan, Plans, Reason, Rejected
+from orchestration.planning.search.answers.plans import Plan, Plans, Reason, Rejected, simplest
 from orchestration.planning.search.answers.shortfall import missing
 from orchestration.planning.search.assessment import (
     broken_limit,
@@ -25,8 +25,14 @@ from orchestration.planning.search.measured.corrections import corrections
 from orchestration.planning.search.measured.unknown import Measured
 from orchestration.planning.search.objective import CHEAPEST, Objective
 from orchestration.planning.search.places.place import Candidate
-from orchestration.planning.search.preference import choose, doubts, may_be_chosen, why_doubtful
-from orchestration.planning.search.sites import Pool, Site
+from orchestration.planning.search.preference import (
+    choose,
+    doubts,
+    doubts_of,
+    may_be_chosen,
+    why_doubtful,
+)
+from orchestration.planning.search.sites import Pool, Site, Tiers
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.strategy_choice import StrategyChoices
 from orchestration.planning.search.suitability import unsuitable
@@ -111,20 +117,19 @@ class _Search:
         for site in sites:
             if whole or not self.is_behind(site):
                 self.examine(site)
-        chosen, passed_over = choose(self.plans, self.task, self.objective, self.rank)
+        best, passed_over = choose(self.plans, self.task, self.objective, self.rank)
+        chosen, alternatives = self.settled(best) if whole else (best, ())
         listed = [plan for plan in self.plans if plan.price and not plan.price.estimate]
         estimated = chosen is not None and chosen.price is not None and chosen.price.estimate
-        best = front(self.plans)
         for plan in self.plans:
             if chosen is not None and plan is not chosen:
                 unknown = why_doubtful(self.task, plan) if self.is_better(plan, chosen) else ""
                 self.rejected.append(beaten(plan, chosen, unknown))
-        alternatives = self.alternatives(chosen) if whole else ()
         return Plans(
             task=self.task,
             objective=self.objective,
             chosen=chosen,
-            front=best,
+            front=front(self.plans),
             rejected=tuple(sorted(self.rejected, key=by_instance)),
             alternatives=alternatives,
             scaling=self.scaling(sites, chosen) if whole else (),
@@ -179,13 +184,13 @@ class _Search:
         for site in known:
             if site.kins == usable:
                 return site
-        cluster = self.shared.cluster(self.space, instance, count)
-        if (reason := cluster.undivided(usable)) is not None:
+        clusters = self.shared.clusters(self.space, instance, count)
+        if (reason := clusters[-1].undivided(usable)) is not None:
             self.reject(name, count, "batch", reason)
             return None
         usd_per_s = None if price is None else price * count
         unknown = doubts(self.task, instance.accelerator or "", self.space.price(name))
-        known.append(Site(cluster, usable, usd_per_s, unknown))
+        known.append(Site(clusters, usable, usd_per_s, unknown))
         return known[-1]
 
     def usable(self, every: Iterable[Kin], name: str, count: int) -> tuple[Kin, ...]:
@@ -222,18 +227,18 @@ class _Search:
             return
         longest = longest_s(self.space, self.objective, site.usd_per_s)
         most_s = longest.seconds if self.whole else min(longest.seconds, self.contending_s(site))
-        candidate = site.best if site.time_s <= most_s and site.fits_s <= most_s else None
-        if candidate is None and not self.whole:
+        found = site.tiers.fitting(most_s) if site.time_s <= most_s else ()
+        plan = self.within_limits(self.plan(cluster, each) for each in found)
+        if plan is None and not self.whole:
             return
-        if candidate is None and site.holds:
+        if plan is None and site.tiers.holds:
             least = max(site.time_s, longest.seconds)
             detail = f"takes {duration(least)} or more, {longest.detail}"
             self.reject(site.name, cluster.count, longest.reason, detail, figures=site.figures)
             return
-        if candidate is None:
+        if plan is None:
             self.reject_misfit(cluster, site.kins)
             return
-        plan = self.plan(cluster, candidate)
         if (limit := broken_limit(plan, self.space, self.objective)) is not None:
             if is_expected_within(plan, self.space, self.objective):
                 self.risky.append(plan)
@@ -243,39 +248,55 @@ class _Search:
             return
         cost = float("inf") if plan.cost_usd is None else plan.cost_usd.expected
         if may_be_chosen(self.task, plan):
-            self.front.append((plan.time_s.expected, cost, site.doubts))
+            self.front.append((plan.time_s.expected, cost, doubts_of(self.task, plan)))
         self.plans.append(plan)
+
+    def within_limits(self, plans: Iterable[Plan]) -> Plan | None:
+        """Return the first plan that keeps every limit, or else the first."""
+        first = None
+        for plan in plans:
+            if broken_limit(plan, self.space, self.objective) is None:
+                return plan
+            first = first or plan
+        return first
 
     def plan(self, cluster: Cluster, candidate: Candidate) -> Plan:
         instance, count = cluster.instance, cluster.count
         choice = self.strategies.exact(candidate.layout, instance.name, count)
         return plan_of(self.task, self.space, instance, count, candidate, choice)
 
-    def alternatives(self, chosen: Plan | None) -> tuple[Plan, ...]:
+    def settled(self, best: Plan | None) -> tuple[Plan | None, tuple[Plan, ...]]:
+        """Return a layout that is about as fast as the best one and simpler, and the others."""
+        if best is None:
+            return None, ()
+        every = [best, *self.alternatives(best)]
+        allowed = (p for p in every if broken_limit(p, self.space, self.objective) is None)
+        chosen = simplest(best, allowed)
+        self.plans[self.plans.index(best)] = chosen
+        others = (plan for plan in every if plan is not chosen)
+        return chosen, tuple(sorted(others, key=lambda plan: plan.time_s.expected))
+
+    def alternatives(self, chosen: Plan) -> Iterator[Plan]:
         """Return the best plan of every other layout on the chosen cluster; reject the rest."""
-        if chosen is None:
-            return ()
         name, count = chosen.instance_type, chosen.instance_count
         instance = self.space.catalog[name]
-        plans = []
-        cluster = self.shared.cluster(self.space, instance, count)
+        clusters = self.shared.clusters(self.space, instance, count)
         for kind, same in by_kind(self.shared.kins_of(instance, count)).items():
             usable = self.usable(same, name, count)
             if not usable:
                 remarks = self.remarks(same, name, count)
                 self.reject(name, count, "support", "; ".join(remarks), layout=kind)
                 continue
-            best = cluster.best(cluster.hopeful(cluster.streams(usable)))
+            best = Tiers(clusters, usable).best
             if best is None:
-                self.reject_misfit(cluster, usable, kind)
+                self.reject_misfit(clusters[-1], usable, kind)
             elif best.layout != chosen.layout:
-                plans.append(self.plan(cluster, best))
-        return tuple(sorted(plans, key=lambda plan: plan.time_s.expected))
+                yield self.plan(clusters[-1], best)
 
     def scaling(self, sites: Iterable[Site], chosen: Plan | None) -> tuple[Plan, ...]:
         """Return the best plan for each number of instances of the chosen type, without limits."""
         same = [] if chosen is None else [s for s in sites if s.name == chosen.instance_type]
-        found = [(site.cluster, site.best) for site in same]
+        found = [(site.cluster, site.tiers.best) for site in same]
         plans = [self.plan(cluster, best) for cluster, best in found if best is not None]
         return tuple(sorted(plans, key=lambda plan: plan.instance_count))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 
@@ -14,35 +16,17 @@ from orchestration.planning.search.task import Task
 from orchestration.planning.search.work import Shared, Stream
 
 
-class Site:
-    """One cluster with the layouts that a search may use, and what was found out about it."""
+class Tier:
+    """Ways in which a cluster can compute the batches, with what it may offload."""
 
-    def __init__(
-        self, cluster: Cluster, kins: tuple[Kin, ...], usd_per_s: float | None, doubts: int
-    ) -> None:
-        """Take the price of the whole cluster, and how many things about its plans are unknown."""
+    def __init__(self, cluster: Cluster, streams: Iterable[Stream]) -> None:
+        """Take what the cluster's layouts can do."""
         self.cluster = cluster
-        self.kins = kins
-        self.usd_per_s = usd_per_s
-        self.doubts = doubts
-
-    @property
-    def name(self) -> str:
-        """The instance type."""
-        return self.cluster.instance.name
-
-    @cached_property
-    def _streams(self) -> list[Stream]:
-        return self.cluster.streams(self.kins)
+        self._streams = streams
 
     @cached_property
     def _hopeful(self) -> list[Stream]:
         return self.cluster.hopeful(self._streams)
-
-    @cached_property
-    def time_s(self) -> float:
-        """Lower bound on the time of a plan."""
-        return self._streams[0].bound
 
     @cached_property
     def holds(self) -> bool:
@@ -58,6 +42,62 @@ class Site:
     def best(self) -> Candidate | None:
         """The fastest configuration that fits."""
         return self.cluster.best(self._hopeful)
+
+
+class Tiers:
+    """Ways in which instances can compute the batches, those with less offloaded first."""
+
+    def __init__(self, clusters: tuple[Cluster, ...], kins: tuple[Kin, ...]) -> None:
+        """Take the same instances several times, each with more that may be offloaded."""
+        self.streams = clusters[-1].streams(kins)
+        self._tiers = [Tier(cluster, self.streams) for cluster in clusters]
+
+    def fitting(self, longest_s: float = inf) -> Iterator[Candidate]:
+        """Return what fits, if its computing can be done in time: the fastest of each tier."""
+        for tier in self._tiers:
+            if tier.fits_s <= longest_s and tier.best is not None:
+                yield tier.best
+
+    @property
+    def best(self) -> Candidate | None:
+        """The fastest configuration of those that offload no more than they have to."""
+        return next(self.fitting(), None)
+
+    @property
+    def holds(self) -> bool:
+        """True if any batch fits in any layout, however long it takes."""
+        return self._tiers[-1].holds
+
+
+class Site:
+    """One cluster with the layouts that a search may use, and what was found out about it."""
+
+    def __init__(
+        self,
+        clusters: tuple[Cluster, ...],
+        kins: tuple[Kin, ...],
+        usd_per_s: float | None,
+        doubts: int,
+    ) -> None:
+        """Take the price of the whole cluster, and how many things about its plans are unknown.
+
+        `clusters`: the same instances, each with more that may be offloaded.
+        """
+        self.cluster = clusters[-1]
+        self.kins = kins
+        self.usd_per_s = usd_per_s
+        self.doubts = doubts
+        self.tiers = Tiers(clusters, kins)
+
+    @property
+    def name(self) -> str:
+        """The instance type."""
+        return self.cluster.instance.name
+
+    @property
+    def time_s(self) -> float:
+        """Lower bound on the time of a plan."""
+        return self.tiers.streams[0].bound
 
     @cached_property
     def cost_usd(self) -> float:
@@ -88,11 +128,21 @@ class Pool(Shared):
         super().__init__(task)
         self.sites: dict[tuple[str, int], list[Site]] = {}
         """Sites by instance type and count: one for each set of layouts so far."""
-        self._clusters: dict[tuple[str, int], Cluster] = {}
+        self._clusters: dict[tuple[str, int], tuple[Cluster, ...]] = {}
 
-    def cluster(self, space: Space, instance: Instance, count: int) -> Cluster:
-        """Return a cluster, the same for all searches."""
+    def clusters(self, space: Space, instance: Instance, count: int) -> tuple[Cluster, ...]:
+        """Return instances with what may be offloaded, and if nothing fits so, with what else.
+
+        Unless it was measured, offloading is for what does not fit otherwise, or not in time:
+        trainings with it took longer than predicted wherever others published them. They are the
+        same for all searches.
+        """
         key = (instance.name, count)
         if key not in self._clusters:
-            self._clusters[key] = Cluster(self.task, space, instance, count, self)
+            spaces = [space]
+            if self.predictions.by_formula and "none" in space.offload and len(space.offload) > 1:
+                spaces.insert(0, replace(space, offload=("none",)))
+            self._clusters[key] = tuple(
+                Cluster(self.task, each, instance, count, self) for each in spaces
+            )
         return self._clusters[key]

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from orchestration.planning.search.task import Task
 
 
-Kernels = tuple[Attention, bool]
-"""Attention's kernel, and whether the device is a Neuron one: what configurations differ in beside
-machines."""
+Kernels = tuple[Attention, bool, tuple[Offload, ...]]
+"""Attention's kernel, whether the device is a Neuron one, and what may be offloaded: what
+configurations differ in beside machines."""
 LaidOut = Callable[[Kin], tuple[tuple[Configuration, ...], tuple[Offload, ...]]]
 
 

@@ -6,8 +6,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
+from math import inf
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,6 +25,7 @@ from orchestration.planning.cost.prediction import predict
 from orchestration.planning.model.configuration import Configuration, Offload
 from orchestration.planning.model.shapes import ModelShape
 from orchestration.planning.model.typical_shapes import transformer
+from orchestration.planning.search.answers.plans import Plans
 from orchestration.planning.search.candidates import Cluster
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.layouts import Layout, kins, layouts
@@ -75,28 +77,62 @@ def laid_out(
                     yield cluster.configuration(layout, batch, micro, recompute, offload)
 
 
+@dataclass(frozen=True)
+class Way:
+    """A configuration that fits: seconds, at the high end, dollars, and whether it offloads."""
+
+    seconds: float
+    high_s: float
+    usd_per_s: float
+    offloads: bool
+
+    @property
+    def usd(self) -> float:
+        return self.seconds * self.usd_per_s
+
+    def keeps(self, space: Space, objective: Objective) -> bool:
+        limits = (space.longest_run_s, objective.deadline_s or inf)
+        return self.high_s <= min(limits) and (
+            objective.budget_usd is None or self.high_s * self.usd_per_s <= objective.budget_usd
+        )
+
+    def figure(self, aim: str) -> float:
+        return self.seconds if aim == "fastest" else self.usd
+
+
 def brute_force(task: Task, space: Space, objective: Objective) -> tuple[float, float] | None:
     """Return the time and cost of the best configuration by trying all."""
-    fastest: dict[tuple[str, int], tuple[float, float, float]] = {}
+    clusters: dict[tuple[str, int], list[Way]] = {}
     for instance, count, c in everything(task, space):
         p = predict(c)
         if p.memory.need * p.memory_high_gib / p.memory_gib > memory_room(c):
             continue
         steps = task.steps(c.global_batch)
-        seconds, high = steps * p.step_time_s, steps * p.high_s
         usd_per_s = (space.usd_per_s(instance.name) or 0) * count
-        key = (instance.name, count)
-        if key not in fastest or seconds < fastest[key][0]:
-            fastest[key] = (seconds, high, usd_per_s)
-    left = [
-        (seconds, seconds * usd_per_s)
-        for seconds, high, usd_per_s in fastest.values()
-        if high <= space.longest_run_s
-        and (objective.deadline_s is None or high <= objective.deadline_s)
-        and (objective.budget_usd is None or high * usd_per_s <= objective.budget_usd)
-    ]
-    order = (lambda pair: pair) if objective.aim == "fastest" else (lambda pair: pair[::-1])
-    return min(left, key=order, default=None)
+        way = Way(steps * p.step_time_s, steps * p.high_s, usd_per_s, c.offload != "none")
+        clusters.setdefault((instance.name, count), []).append(way)
+    left = []
+    for ways in clusters.values():
+        for kinds in ((False,), (False, True)):  # whatever fits without offloading, or else with it
+            tier = [way for way in ways if way.offloads in kinds]
+            best = min(tier, key=lambda way: way.seconds, default=None)
+            if best is not None and best.keeps(space, objective):
+                left.append(best)
+                break
+    best = min(left, key=lambda way: way.figure(objective.aim), default=None)
+    return None if best is None else (best.seconds, best.usd)
+
+
+def assert_found(answer: Plans, expected: tuple[float, float]) -> None:
+    """The best was found, beside which a surer plan, or a simpler layout, may be chosen."""
+    assert answer.chosen is not None
+    every = [answer.passed_over] if answer.passed_over else [answer.chosen, *answer.alternatives]
+    best = min(every, key=lambda each: abs(each.time_s.expected - expected[0]))
+    assert best.cost_usd is not None
+    assert best.time_s.expected == pytest.approx(expected[0])
+    assert best.cost_usd.expected == pytest.approx(expected[1])
+    if answer.passed_over is None:
+        assert answer.chosen.time_s.expected <= 1.02 * expected[0]
 
 
 KINDS = ["ml.g5.2xlarge", "ml.g5.12xlarge", "ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.p3.16xlarge"]
@@ -151,14 +187,10 @@ def test_the_search_finds_what_trying_everything_finds(
         where = replace(where, types=tuple(name for name in types if "p3" not in name))
     expected = brute_force(wanted, where, objective)
     answer = find_plans(wanted, where, objective)
-    plan = answer.passed_over or answer.chosen  # a surer plan may be preferred to the best
     if expected is None:
-        assert plan is None
+        assert answer.chosen is None
     else:
-        assert plan is not None
-        assert plan.cost_usd is not None
-        assert plan.time_s.expected == pytest.approx(expected[0])
-        assert plan.cost_usd.expected == pytest.approx(expected[1])
+        assert_found(answer, expected)
 
 
 @pytest.mark.parametrize("objective", [CHEAPEST, FASTEST], ids=str)
@@ -181,12 +213,8 @@ def test_the_search_finds_the_best_for_other_tasks(
 ) -> None:
     where = space(*types, counts=(1, 2), unverified=True, longest_run_s=1e12)
     expected = brute_force(wanted, where, objective)
-    plan = find_plans(wanted, where, objective).chosen
     assert expected is not None
-    assert plan is not None
-    assert plan.cost_usd is not None
-    assert plan.time_s.expected == pytest.approx(expected[0])
-    assert plan.cost_usd.expected == pytest.approx(expected[1])
+    assert_found(find_plans(wanted, where, objective), expected)
 
 
 @pytest.mark.parametrize("objective", [CHEAPEST, FASTEST], ids=str)

@@ -56,10 +56,10 @@ class Places:
         self._corrections: dict[tuple[Recompute, Offload], MemoryCorrection | None] = {}
         self._least: dict[tuple[int, Recompute], float] = {}
 
-    @cached_property
+    @property
     def least_factor(self) -> float:
         """The least by which measurements change the time of a step."""
-        return self._predictions.least_factor(self.configuration)
+        return self._predictions.least_factor
 
     def sizes(self, samples: int) -> Iterator[int]:
         """Return the micro-batches of so many samples that may fit, the largest first."""
