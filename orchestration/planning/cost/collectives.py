@@ -62,6 +62,17 @@ def latency(ranks: int, inside: int, links: Links) -> float:
     return links.node_latency + links.hop * (ranks / inside - 1)
 
 
+def broadcast_latency(ranks: int, inside: int, links: Links) -> float:
+    """Return the time of a broadcast that moves nothing: a chain of all ranks.
+
+    Each node passes the data on from device to device before the next one has them, where all
+    nodes of another collective's ring send at once.
+    """
+    if inside >= ranks:
+        return latency(ranks, inside, links)
+    return latency(ranks, inside, links) + links.inside_latency * (ranks / inside - 1)
+
+
 def gather(buffer: float, ranks: int, inside: int, links: Links) -> float:
     """Return the time of an all-gather, or a reduce-scatter, of `buffer` bytes on each rank.
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from orchestration.planning.cost.coefficients import Coefficients
-from orchestration.planning.cost.collectives import Links, exposed_time, gather, latency, reduce
+from orchestration.planning.cost.collectives import (
+    Links,
+    broadcast_latency,
+    exposed_time,
+    gather,
+    latency,
+    reduce,
+)
 from orchestration.planning.cost.model_states import (
     has_master_weights,
     local_experts,
@@ -41,6 +48,11 @@ _PAGEABLE_TO_HOST = 1.4e9
 _PAGEABLE_FROM_HOST = 1 / 6
 """Rate of copies from pageable memory over that from pinned memory
 (https://github.com/deepspeedai/DeepSpeed/pull/5301)."""
+
+
+_TENSORS: Final = 9
+"""Tensors of a layer that InternEvo's ranks share out: five matrices, two biases and two norms
+(``PackedFlashBaseLayer1D`` in ``model/modeling_internlm.py``)."""
 
 
 _Group = tuple[float, int, int]
@@ -172,7 +184,25 @@ def _replicated(c: Configuration, s: Sizes, links: Links) -> Exchange:
     if c.whole_reduction and c.zero:
         share *= 2
     _, ranks, inside = groups[0]
-    return Exchange(fetch, share, 2 * s.layers / c.pipeline * latency(ranks, inside, links))
+    wait = 2 * s.layers / c.pipeline * latency(ranks, inside, links)
+    if c.broadcast_weights and c.zero:
+        return Exchange(0.0, share, wait + _broadcast_time(c, s, links, groups))
+    return Exchange(fetch, share, wait)
+
+
+def _broadcast_time(c: Configuration, s: Sizes, links: Links, groups: list[_Group]) -> float:
+    """Predict the broadcasts of updated weights, which wait for each other.
+
+    A tensor is on one rank, so that no more ranks than there are tensors have something to send
+    (InternEvo's ``_partition_param_list`` and ``broadcast_params``).
+    """
+    seconds, tensors = 0.0, _TENSORS * s.layers / c.pipeline
+    for parameters, ranks, inside in groups:
+        owners = min(c.shards, ranks)
+        near = min(owners, inside)
+        seconds += gather(c.element_bytes * parameters, owners, near, links)
+        seconds += min(owners, tensors) * broadcast_latency(owners, near, links)
+    return seconds
 
 
 def _sharded(c: Configuration, s: Sizes, links: Links) -> Exchange:

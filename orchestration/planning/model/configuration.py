@@ -163,6 +163,8 @@ class Configuration:
     are."""
     whole_reduction: bool = False
     """ZeRO 1 and 2 reduce whole gradients to every rank."""
+    broadcast_weights: bool = False
+    """After the update each rank with states broadcasts its weights, one rank after another."""
     whole_transfers: bool = False
     """Every tensor-parallel rank sends all it has to the next pipeline stage: whole activations,
     unless sequence parallelism splits them."""

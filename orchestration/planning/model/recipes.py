@@ -45,6 +45,7 @@ class Recipe:
     gradient_bytes: int = 0
     reduced_bytes: int = 0
     whole_reduction: bool = False
+    broadcast_weights: bool = False
     whole_gradients: bool = False
     kept_gradients: bool = False
     whole_transfers: bool = False
@@ -105,9 +106,11 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         "fused AdamW; model/moe.py pads experts to the fullest one",
     ),
     "internevo": Recipe(
-        update_bytes=12, kept_gradients=True,
+        update_bytes=12, kept_gradients=True, whole_reduction=True, broadcast_weights=True,
         source="solver/optimizer/hybrid_zero_optim.py and fsdp_optimizer.py: gradients copied to "
-        "fp32; torch.optim.AdamW without fused kernels takes two more arrays",
+        "fp32; torch.optim.AdamW without fused kernels takes two more arrays; the former reduces "
+        "gradients to every rank (reduce_tensor without dst_rank), and broadcasts weights rank by "
+        "rank after the update (broadcast_params; overlap_sync_param=False in configs/7B_sft.py)",
     ),
     "aa-scaling": Recipe(
         loss="copied", kept_gradients=True, whole_logits=True, overlap_data=False,
@@ -205,6 +208,7 @@ class EngineSettings(TypedDict):
     gradient_bytes: int
     reduced_bytes: int
     whole_reduction: bool
+    broadcast_weights: bool
     whole_gradients: bool
     kept_gradients: bool
     whole_transfers: bool
@@ -238,6 +242,7 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         gradient_bytes=2 if precision == "bf16_pure" else recipe.gradient_bytes,
         reduced_bytes=recipe.reduced_bytes,
         whole_reduction=recipe.whole_reduction or recipe.deepspeed,
+        broadcast_weights=recipe.broadcast_weights,
         whole_gradients=recipe.whole_gradients,
         kept_gradients=recipe.kept_gradients,
         whole_transfers=recipe.whole_transfers,

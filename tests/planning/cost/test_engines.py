@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from orchestration.planning.cost.coefficients import fitted
-from orchestration.planning.cost.collectives import cluster_links, gather
+from orchestration.planning.cost.collectives import broadcast_latency, cluster_links, gather
 from orchestration.planning.cost.compute import (
     attention_time,
     launch_times,
@@ -58,6 +58,21 @@ def test_zero_2_of_deepspeed_reduces_every_micro_batch(zero: int, times: int) ->
     reduced = 2 * gather(2 * LLAMA.parameters, 8, 8, links)
     more = predict(c).time.data - predict(replace(c, global_batch=8)).time.data
     assert more == pytest.approx((times - 1) * reduced, rel=1e-6)
+
+
+@pytest.mark.parametrize(("devices", "owners"), [(64, 64), (1024, 9 * LLAMA.layers)])
+def test_each_rank_that_has_weights_broadcasts_them_after_the_others(
+    devices: int, owners: int
+) -> None:
+    """No more ranks than there are tensors have some; a chain passes all devices."""
+    c = setting(machine=machine(devices), zero=1, global_batch=devices)
+    links = cluster_links(c, device("a100-80"), fitted())
+    silent = replace(c, overlap_data=False)
+    more = predict(replace(silent, broadcast_weights=True)).time.data - predict(silent).time.data
+    assert more == pytest.approx(owners * broadcast_latency(devices, 8, links))
+    assert broadcast_latency(devices, 8, links) > links.hop * (devices / 8 - 1)
+    inside = replace(c, broadcast_weights=True, shard=8)
+    assert predict(inside).time.data < predict(replace(inside, shard=None)).time.data
 
 
 def test_a_micro_batch_on_trainium_is_one_program_whose_collectives_nothing_hides() -> None:
