@@ -6,7 +6,8 @@ FOLDER gets traffic.csv and products.csv, as in tests/data/planner. A row of tra
 many bytes per element a copy of a large array moves in the time of the operators, forward and
 backward; the shape is that of the elements. It is what `orchestration.planning.cost.traffic` counts
 with. Products are `rows x inner` times `inner x outer` of 16 bits, in microseconds, each with those
-of its two gradients, as layers of eight sizes take them with one to eight ranks.
+of its two gradients, as layers of eight sizes take them with one to eight ranks, and some output
+layers whose words are no multiple of 8.
 
 The rows in tests/data/planner were measured so on 2026-11-27, on one NVIDIA H100 80GB HBM3 with
 PyTorch 2.11.0 (CUDA 13.0). It needs PyTorch and a CUDA device; nothing imports this file.
@@ -15,9 +16,11 @@ PyTorch 2.11.0 (CUDA 13.0). It needs PyTorch and a CUDA device; nothing imports 
 from __future__ import annotations
 
 import csv
+import math
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -30,7 +33,10 @@ LAYERS = (
 )  # fmt: skip
 TOKENS = ((2048, 8192), (8192, 5120), (8192, 8192))
 SCORES = ((1, 40, 2048), (1, 10, 8192), (4, 10, 2048))
+SHORT_SCORES = ((64, 16, 264), (200, 16, 128), (32, 16, 512))
 LOGITS = ((2048, 50304), (2048, 128256), (8192, 128256))
+PACKED = ((4096, 12288), (11008, 4096), (8192, 24576))
+ODD = ((25600, 1024, 50265), (16384, 1024, 50265), (8192, 4096, 50257), (4096, 768, 50257))
 
 Operators = Callable[[], Any]
 
@@ -105,9 +111,33 @@ def traffic() -> Iterator[tuple[str, tuple[int, ...], float, float]]:
         scores = batch, heads, length, length
         for name, run, inputs in _softmax(batch, heads, length):
             yield name, scores, *_both(run, inputs, scores)
+    for batch, heads, length in SHORT_SCORES:
+        scores = batch, heads, length, length
+        x = _array(*scores)
+        cast = partial(_cast_softmax, x)
+        yield "softmax_cast", scores, *_both(cast, (x,), scores)
     for tokens, words in LOGITS:
         for name, run, inputs in _losses(tokens, words):
             yield name, (tokens, words), *_both(run, inputs, (tokens, words))
+    wide = 16896, 6144
+    for name, run, inputs in _activations(*wide):
+        yield name, wide, *_both(run, inputs, wide)
+    yield from _without_gradients()
+
+
+def _without_gradients() -> Iterator[tuple[str, tuple[int, ...], float, float]]:
+    """Yield what has no backward pass: unpacking matrices, and updating parameters."""
+    for inner, outer in PACKED:
+        unpacking = seconds(_unpacking(inner, outer))
+        yield "unpacking_4_bits", (inner, outer), unpacking / inner / outer, 0.0
+    for name, kernels in (
+        ("update_fused", {"fused": True}), ("update_foreach", {"foreach": True}),
+        ("update_one_by_one", {"foreach": False}),
+    ):  # fmt: skip
+        weights = _array(1 << 28, dtype=torch.float32)
+        weights.grad = torch.randn_like(weights)
+        updating = seconds(torch.optim.AdamW([weights], **kernels).step)
+        yield name, (1 << 28,), updating / weights.numel(), 0.0
 
 
 def _both(run: Operators, inputs: Sequence[Any], shape: Sequence[int]) -> tuple[float, float]:
@@ -192,6 +222,42 @@ def _softmax(batch: int, heads: int, length: int) -> Cases:
     ]
 
 
+def _cast_softmax(scores: Any) -> Any:
+    return torch.softmax(scores.float() * 0.088, -1).to(scores.dtype)
+
+
+def _activations(tokens: int, width: int) -> Cases:
+    gelu = torch.nn.functional.gelu
+    x, bias = _array(tokens, width), _array(width)
+
+    def by_tanh() -> Any:
+        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))
+        return 0.5 * x * (1 + torch.tanh(inner))
+
+    return [
+        ("gelu_kernel", lambda: gelu(x), (x,)),
+        ("gelu_biased", lambda: gelu(x + bias), (x, bias)),
+        ("gelu_tanh", by_tanh, (x,)),
+    ]
+
+
+def _unpacking(inner: int, outer: int) -> Operators:
+    """Return what turns a matrix of 4 bits in groups of 128 into 16 bits, operator by operator."""
+    packed, zeros = (
+        torch.randint(0, 1 << 30, shape, dtype=torch.int32, device="cuda")
+        for shape in ((inner // 8, outer), (inner // 128, outer // 8))
+    )
+    scales = torch.rand(inner // 128, 1, outer, dtype=torch.float16, device="cuda")
+    shifts = torch.arange(0, 32, 4, dtype=torch.int32, device="cuda")
+
+    def run() -> Any:
+        nulls = (zeros.unsqueeze(2) >> shifts).to(torch.int8) & 15
+        values = (packed.unsqueeze(1) >> shifts.unsqueeze(-1)).to(torch.int8) & 15
+        return scales * (values.reshape(-1, 128, outer) - (nulls + 1).reshape(-1, 1, outer))
+
+    return run
+
+
 def _losses(tokens: int, words: int) -> Cases:
     logits = _array(tokens, words)
     target = torch.randint(0, words, (tokens,), device="cuda")
@@ -218,6 +284,7 @@ def products() -> Iterator[tuple[object, ...]]:
         ):  # fmt: skip
             if inner % 16 == outer % 16 == 0:
                 shapes.add((rows, inner, outer))
+    shapes.update(ODD)
     for rows, inner, outer in sorted(shapes):
         x, weight, gradient = (
             torch.randn(*shape, device="cuda", dtype=torch.bfloat16)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestration.planning.cost.coefficients import Coefficients
+from orchestration.planning.cost.devices import device
 from orchestration.planning.cost.rates import Rates
 from orchestration.planning.cost.traffic import (
     adapter_bytes,
     cast_bytes,
     cast_weight_bytes,
     elementwise_bytes,
+    one_softmax,
     padding,
     passed_share,
     score_bytes,
@@ -19,10 +21,19 @@ from orchestration.planning.cost.traffic import (
 from orchestration.planning.model.configuration import Configuration
 from orchestration.planning.model.layer_sizes import Sizes
 
-_UNPACKED_SEPARATELY: Final = 25.5
-"""Bytes per weight of 4 bits that AutoGPTQ's ``QuantLinear`` moves without a kernel of its own
-(``auto_gptq/nn_modules/qlinear/qlinear_cuda.py``): shifting to 32 bits 4.5, to 8 bits 5, masking 2,
-zeros by group 2, subtracting them 3, scales by group 4, and scaling 5."""
+_UNPACKED_SEPARATELY: Final = 36.5
+"""Bytes that a copy moves while AutoGPTQ's ``QuantLinear`` unpacks a weight of 4 bits without a
+kernel of its own, nor an order of activations (``nn_modules/qlinear/qlinear_cuda_old.py``):
+shifting to 32 bits 8.5, to 8 bits 5.5, masking 2.3, subtracting zeros 7.7, and scaling 11.8. They
+read and write 16.5; operators on 8 bits and on groups wait for instructions. Measured as the bytes
+in `traffic`."""
+
+_UNALIGNED: Final = {"hopper": (0.17, 0.27), "blackwell": (0.17, 0.27)}
+_UNALIGNED_BEFORE: Final = (0.27, 0.42)
+"""Rates of products whose output is not a multiple of 8 wide over those of others, forward and
+backward, as 16 bytes can't be copied at once: 98 and 148 TFLOP/s on an H100 for 50,265 words
+(``tests/data/planner/products.csv``). Such kernels are those of Ampere, so that an A100 takes 1.6
+times as long, as its processors are fewer and slower."""
 
 _EAGER: Final = (34.0, 88.0)
 """Kernels of a layer of transformers' Llama, forward and backward (traced with a dispatch mode of
@@ -72,6 +83,8 @@ class LayerTime:
     attention_backward: float
     elementwise_forward: float
     elementwise_backward: float
+    last_forward: float = 0.0
+    """Part of `matmul_forward`: the last product of the network that every token passes."""
 
     @property
     def forward(self) -> float:
@@ -92,11 +105,11 @@ def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTi
     keys_and_values = max(s.keys_and_values / t, 2.0 * s.head_width)
     f1, b1 = product_time(tokens, s.hidden, s.query / t + keys_and_values, r)
     f2, b2 = product_time(tokens, s.output / t, s.hidden, r)
-    forward, backward = f1 + f2, b1 + b2
+    forward, backward, last = f1 + f2, b1 + b2, 0.0
     if s.ffn:
         f1, b1 = product_time(tokens, s.hidden, s.up / t, r)
-        f2, b2 = product_time(tokens, s.ffn / t, s.hidden, r)
-        forward += f1 + f2
+        last, b2 = product_time(tokens, s.ffn / t, s.hidden, r)
+        forward += f1 + last
         backward += b1 + b2
     forward, backward = forward * s.scale, backward * s.scale
     if s.experts:
@@ -122,6 +135,7 @@ def layer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> LayerTi
     return LayerTime(
         forward, backward, attention_forward, attention_backward,
         first * tokens / r.memory, second * tokens / r.memory,
+        0.0 if s.experts else last * s.scale,
     )  # fmt: skip
 
 
@@ -135,6 +149,9 @@ def head_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> tuple[fl
     tokens = c.micro_batch * c.sequence / c.context
     words = s.words / c.tensor
     forward, backward = product_time(tokens, s.hidden, words, r, r.matmul_16)
+    if words % 8 and c.loss != "parallel":  # which Megatron pads
+        slow = _UNALIGNED.get(device(c.machine.accelerator).generation, _UNALIGNED_BEFORE)
+        forward, backward = forward / slow[0], backward / slow[1]
     if c.whole_logits and c.tensor > 1:
         words = float(s.words)
         forward += tokens * words * _JOINED_LOGITS / r.memory
@@ -152,13 +169,15 @@ def attention_time(
     # The matrix units need heads whose width is a multiple of 8.
     rate = min(r.attention, r.vector) if s.head_width % 8 else r.attention
     seconds = s.scores * tokens / c.tensor / rate
-    moved = tokens * c.sequence * s.heads * s.attentions / c.tensor
-    moved *= c.element_bytes / 2 / r.memory
+    columns = (s.query + s.keys_and_values + s.output) * s.attentions
+    scores = c.sequence * s.heads * s.attentions
     forward, backward = score_bytes(c, s)
-    single = c.softmax == "fused" or c.kernels != "eager"
-    factor = k.elementwise_fused if single else k.elementwise_eager
-    # The two products write and read scores, and backward their gradients.
-    forward, backward = 4 + factor * forward, 8 + factor * backward
+    factor = k.elementwise_fused if one_softmax(c) else k.elementwise_eager
+    # The two products write and read scores, and backward their gradients; so they do with
+    # queries, keys, values and results, which count where sequences are short.
+    forward = (4 + factor * forward) * scores + 2 * columns
+    backward = (8 + factor * backward) * scores + 4 * columns
+    moved = tokens / c.tensor * c.element_bytes / 2 / r.memory
     return seconds + forward * moved, 2 * seconds + backward * moved
 
 

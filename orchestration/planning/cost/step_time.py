@@ -176,7 +176,7 @@ def micro_time(c: Configuration, s: Sizes, k: Coefficients, computing: DeviceTim
         head, gathered = head + computing.head_again, 2 * gathered
     head += gathered
     layers = s.layers / c.pipeline
-    again = _recomputed(c, layer, c.recompute) * layers
+    again = _recomputed(c, layer, c.recompute, stops_early=c.stops_early) * layers
     joint = tensor_time(c, s, links) + expert_time(c, s, links)
     ring = context_time(c, s, links, layer)
     tensor = (joint + ring) * layers
@@ -205,7 +205,7 @@ def computing_times(
 
     Forward, backward and output layer are as in `step_time`, in a third of its time, and so are the
     exchanges of tensor parallelism on one machine and the launches of each layer. What depends on
-    the cluster is left out.
+    the cluster is left out. Layouts share it whose engines may recompute less (`stops_early`).
     """
     d, layer = device(c.machine.accelerator), computing.layer
     layers, m = s.layers / c.pipeline, c.micro_batches
@@ -213,7 +213,7 @@ def computing_times(
     launch, routing = _overhead(c, s, d, k)
     each = layer.forward + layer.backward + tensor + routing
     rest = accumulation_time(c, s, computing.rates) + computing.head / c.pipeline
-    again = (_recomputed(c, layer, kind) for kind in kinds)
+    again = (_recomputed(c, layer, kind, stops_early=True) for kind in kinds)
     return tuple(
         m * ((each + more + (4 if more else 3) * launch) * layers + rest) * ROUNDED
         for more in again
@@ -235,11 +235,11 @@ def _one_program(c: Configuration, d: Device) -> bool:
     return c.whole_graph or d.generation == "neuron"
 
 
-def _recomputed(c: Configuration, layer: LayerTime, kind: Recompute) -> float:
+def _recomputed(c: Configuration, layer: LayerTime, kind: Recompute, *, stops_early: bool) -> float:
     """Return the seconds that a kind of recomputation adds to one layer and micro-batch."""
     match kind:
         case "full":
-            seconds = layer.forward
+            seconds = layer.forward - (layer.last_forward if stops_early else 0.0)
         case "operators":
             seconds = layer.matmul_forward / 2 + layer.elementwise_forward
         case "attention" if c.attention == "unfused":

@@ -25,9 +25,22 @@ operator, of 16 bits and under autocast; PyTorch's ``layer_norm`` of fp32; and i
 bits. These and those below were measured on one H100 with PyTorch 2.11 on 2026-11-27, as the bytes
 that a copy moves in their time (``tests/data/planner/traffic.csv``)."""
 
+_NORM_OF_CASTS: Final = (16.0, 34.0)
+"""The same with a cast of its input to fp32: a kernel of fp32 whose result has 16 bits, and a cast
+(counted from those above)."""
+
 _ROTARY: Final = (43.0, 53.0)
 _ROTARY_OF_FP32: Final = (69.0, 86.0)
 """The same per query and key of rotary positions, operator by operator (transformers')."""
+
+_ROTARY_OF_CASTS: Final = (20.0, 20.0)
+_ROTARY_KERNEL: Final = (4.0, 4.0)
+"""The same of flash-attention's kernel, on values that are cast to fp32 and back, and as they are
+(counted: it reads and writes them once)."""
+
+_ACTIVATION: Final = {"kernel": (4.0, 6.0), "biased": (12.0, 8.0), "tanh": (36.0, 56.0)}
+"""The same per element inside a network without gates: GELU, the same of a sum with a bias, and
+operator by operator, with tanh."""
 
 _GATING: Final = (10.0, 18.0)
 """The same per gated element: ``silu(gate) * up``."""
@@ -35,9 +48,11 @@ _GATING: Final = (10.0, 18.0)
 _SUM: Final = (6.0, 8.0)
 """The same per element of a residual sum; backward another sum joins the gradients."""
 
-_SOFTMAX: Final = {"masked": (21.0, 25.0), "wide": (36.0, 43.0), "operators": (20.0, 16.0)}
+_SOFTMAX: Final = {
+    "masked": (21.0, 25.0), "wide": (36.0, 43.0), "operators": (20.0, 16.0), "cast": (32.0, 48.0),
+}  # fmt: skip
 """The same per score: Aleph Alpha's clone, fill and softmax; a scale, a mask and a softmax in fp32
-that is cast; and these three in 16 bits."""
+that is cast; these three in 16 bits; and a cast, a scale, a softmax and a cast back."""
 
 _DROPOUT: Final = (6.0, 5.0)
 """The same of dropout: it reads, writes, and has a mask of one byte."""
@@ -52,7 +67,7 @@ def score_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
     One kernel reads and writes (4), and backward reads a gradient and a result (6). In fp32 it is
     for models like Llama, and for all under autocast.
     """
-    if c.softmax == "fused" or c.kernels != "eager":
+    if one_softmax(c):
         forward, backward = 4.0, 6.0
     elif c.softmax == "wide" and not (s.rotary or c.autocast):
         forward, backward = _SOFTMAX["operators"]
@@ -63,6 +78,11 @@ def score_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
     return forward, backward
 
 
+def one_softmax(c: Configuration) -> bool:
+    """Return whether one kernel scales and masks scores and takes their softmax."""
+    return c.softmax == "fused" or (c.kernels != "eager" and c.softmax != "cast")
+
+
 def elementwise_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
     """Return the bytes per token that a layer's elementwise kernels move: forward, backward.
 
@@ -71,11 +91,11 @@ def elementwise_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
     eager = c.kernels == "eager"
     norm = _norm(c, s)
     total, dropped = _SUM, _DROPOUT if eager else (1.0, 1.0)
-    position = _ROTARY if eager else (4.0, 4.0)
+    position = _positions(c)
     if eager and c.autocast:
-        # Sums are in fp32, and each projection casts its own input (6).
-        total, position = (10.0, 12.0), _ROTARY_OF_FP32
+        total = (10.0, 12.0)  # in fp32, and each projection casts its own input (6)
     gating = _GATING if eager else (6.0, 10.0)
+    single = _ACTIVATION["kernel" if c.kernels == "compiled" else c.activation]
     split = c.tensor if c.sequence_parallel else 1
     routed = 0.0 if c.fused_experts else s.routed * padding(c, s)
     active = s.ffn + routed * s.expert_ffn
@@ -85,7 +105,7 @@ def elementwise_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
 
     def moved(back: int) -> float:
         residual = total[back] + (dropped[back] if c.dropout != "none" else 0.0)
-        activation = gating[back] if s.gated else (4.0, 6.0)[back]
+        activation = gating[back] if s.gated else single[back]
         placed = (s.query + s.keys) * position[back] if s.rotary else 0.0
         layout = 4 * (s.query + 2 * s.keys)
         return (
@@ -100,10 +120,19 @@ def elementwise_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
 def _norm(c: Configuration, s: Sizes) -> tuple[float, float]:
     """Return the bytes per element that one norm moves: forward, backward."""
     if c.kernels != "eager" or c.fused_norms:
-        return _FUSED_NORM
+        return _NORM_OF_CASTS if c.cast_norms else _FUSED_NORM
     if not s.rotary:
         return _LAYER_NORM_OF_FP32
     return _LLAMA_NORM_OF_FP32 if c.autocast else _LLAMA_NORM
+
+
+def _positions(c: Configuration) -> tuple[float, float]:
+    """Return the bytes that rotary positions move per query and key: forward, backward."""
+    if c.kernels != "eager" or c.positions == "kernel":
+        return _ROTARY_KERNEL
+    if c.positions == "cast":
+        return _ROTARY_OF_CASTS
+    return _ROTARY_OF_FP32 if c.autocast else _ROTARY
 
 
 def cast_weight_bytes(c: Configuration, s: Sizes) -> float:
@@ -126,7 +155,8 @@ def adapter_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
 
     Projections of attention have one, and with ``adapter_targets: all`` those of the feed-forward
     network and of each expert, too. Adapters beside weights of few bits are in fp32, and others in
-    the weights' precision. Dropout reads and writes the input, and writes a mask.
+    the weights' precision, to which DeepSpeed casts the whole model (``module.half()`` in its
+    ``engine.py``). Dropout reads and writes the input, and writes a mask.
     """
     if c.trainable is None:
         return 0.0, 0.0
@@ -134,7 +164,7 @@ def adapter_bytes(c: Configuration, s: Sizes) -> tuple[float, float]:
         s.scale * common + expert * s.routed * padding(c, s) / c.tensor
         for common, expert in zip(_adapted(c, s, c.tensor), _adapted_of_expert(c, s), strict=True)
     )
-    wide = bool(c.frozen_bits)
+    wide = bool(c.frozen_bits) and not c.deepspeed
     dropped = (9.0 if wide else 5.0) if c.adapter_dropout else 0.0
     forward, backward = (
         (each_input + dropped) * inputs + each_output * outputs

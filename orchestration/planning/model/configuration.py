@@ -41,10 +41,19 @@ Loss = Literal["eager", "copied", "plain", "parallel", "fused", "chunked"]
 those of 16 bits (copied), stays in 16 bits (plain), is Megatron's for a split vocabulary
 (parallel), computes in place (fused), or processes them in chunks and never holds all (Liger)."""
 
-Softmax = Literal["fused", "operators", "wide", "masked"]
+Softmax = Literal["fused", "operators", "wide", "masked", "cast"]
 """Softmax of attention whose scores are written to memory: scaled and masked by one kernel
 (Megatron's); by an operator each; the same in fp32 for models like Llama, and for all under
-autocast (Hugging Face's); or of a copy that a mask fills (Aleph Alpha's)."""
+autocast (Hugging Face's); of a copy that a mask fills (Aleph Alpha's); or of scores that are cast
+to fp32, scaled, and cast back, without a mask (Apex's where its kernel finds none)."""
+
+Activation = Literal["kernel", "biased", "tanh"]
+"""Activation of a network without gates: one kernel; the same after a bias is added; or GELU
+operator by operator (transformers' ``gelu_new``)."""
+
+Positions = Literal["operators", "cast", "kernel"]
+"""Rotary positions without fused or compiled kernels: operator by operator; by one kernel on values
+cast to fp32, and back (Qwen's first models); or by one kernel (flash-attn's)."""
 
 Dropout = Literal["none", "hidden", "all"]
 """Dropout in training: none, of what attention and feed-forward networks add, or of attention's
@@ -126,12 +135,21 @@ class Configuration:
     recompute: Recompute = "none"
     recompute_share: float = 1.0
     """Fraction of the layers that `recompute` applies to."""
+    stops_early: bool = False
+    """Recomputing a layer ends when all is there that its backward pass reads (PyTorch's
+    non-reentrant checkpoints): without the last product of its feed-forward network."""
     attention: Attention = "flash2"
     kernels: Kernels = "eager"
     autocast: bool = False
     """Weights are in fp32, and every product casts its operands (``torch.autocast``)."""
     fused_norms: bool = False
     """Norms are one kernel each, whatever `kernels` says of the rest."""
+    cast_norms: bool = False
+    """Their input is cast to fp32 before, and its gradient back (InternEvo)."""
+    activation: Activation = "kernel"
+    positions: Positions = "operators"
+    update_traffic: float = 1.0
+    """Bytes that the optimizer's kernels move over those of one that updates all states at once."""
     loss: Loss = "eager"
     dropout: Dropout = "none"
     overlap_data: bool = True

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Literal, TypedDict
 
 from orchestration.planning.model.configuration import (
+    Activation,
     Attention,
     Dropout,
     Kernels,
     Loss,
+    Positions,
     Precision,
     Softmax,
 )
@@ -58,7 +60,11 @@ class Recipe:
     update_bytes: int = 0
     wide_ends: bool = False
     separate_ends: bool = False
+    stops_early: bool = False
     softmax: Softmax = "operators"
+    activation: Activation = "kernel"
+    positions: Positions = "operators"
+    update_traffic: float = 1.0
     joined_dispatch: bool = False
     padded_experts: bool = False
     deepspeed: bool = False
@@ -69,48 +75,72 @@ class Recipe:
     """The origin of these defaults."""
 
 
+_FOREACH = 2.8
+_ONE_BY_ONE = 2.5
+"""Bytes that PyTorch's AdamW moves over those of its fused kernel, with ``foreach`` (its default
+from 2.0 on) and tensor by tensor: 92 and 80 for states in fp32, of 32.5; 51 and 40 in bf16, of 19
+(measured like what `cost.traffic` counts)."""
+
+_TRAINER = Recipe(
+    gradient_bytes=4, overlap_sharded=False, flash_likely=False, whole_gradients=True,
+    autocast=True, softmax="wide",
+    source="attention in plain operators, its softmax in fp32; autocast: gradients in fp32; "
+    "without a wrapping policy FSDP has one unit, the model; Accelerate accumulates under "
+    "no_sync",
+)  # fmt: skip
+
 _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     "composer": Recipe(
         flash="flash1",
         loss="fused",
-        gradient_bytes=4,
+        gradient_bytes=4, update_traffic=_ONE_BY_ONE,
         source="llm-foundry's default attention of 2023 is Triton's kernel of the generation of "
         "FlashAttention 1, and its loss is flash-attn's fused one; Composer's FSDP mixed "
-        "precision DEFAULT reduces in fp32",
+        "precision DEFAULT reduces in fp32; its "
+        "DecoupledAdamW updates tensor by tensor (optim/decoupled_weight_decay.py)",
     ),
-    "torchtitan": Recipe(source="scaled_dot_product_attention; fp32 reduction", gradient_bytes=4),
-    "pytorch fsdp": Recipe(source="scaled_dot_product_attention; bf16 reduction"),
-    "hf trainer": Recipe(
-        gradient_bytes=4, overlap_sharded=False, flash_likely=False, whole_gradients=True,
-        autocast=True, softmax="wide",
-        source="attention in plain operators, its softmax in fp32; autocast: gradients in fp32; "
-        "without a wrapping policy FSDP has one unit, the model; Accelerate accumulates under "
-        "no_sync",
+    "torchtitan": Recipe(
+        gradient_bytes=4, stops_early=True,
+        source="scaled_dot_product_attention; fp32 reduction; PyTorch's checkpoint_wrapper, "
+        "non-reentrant unless told otherwise",
+    ),
+    "pytorch fsdp": Recipe(
+        stops_early=True, update_traffic=_FOREACH,
+        source="scaled_dot_product_attention; bf16 reduction; CheckpointImpl.NO_REENTRANT "
+        "(fms-fsdp, policies/ac_handler.py), and torch.optim.AdamW as it is",
+    ),
+    "hf trainer": _TRAINER,
+    "hf trainer gpt2": replace(
+        _TRAINER, activation="tanh", source="the same; gelu_new in transformers' activations.py"
     ),
     "automodel": Recipe(
         flash="flash2", kernels="fused", loss="plain", update_bytes=2,
-        gradient_bytes=4, whole_gradients=True, joined_dispatch=True,
+        gradient_bytes=4, whole_gradients=True, joined_dispatch=True, stops_early=True,
         source="examples/llm_benchmark: Transformer Engine's linear layers, norms and rotary "
         "positions, attention by flex or by cuDNN, MaskedCrossEntropy with fp32_upcast: false, "
         "and torch.optim.Adam on bf16 parameters, whose step keeps a root of one moment; "
         "components/moe: fsdp_mixin.py reduces gradients with the last micro-batch only, in fp32; "
-        "layers.py dispatches by DeepEP",
+        "layers.py dispatches by DeepEP, parallelizer.py takes PyTorch's checkpoint_wrapper",
     ),
     "kempnerforge": Recipe(
         gradient_bytes=4, whole_gradients=True, loss="plain", whole_logits=True,
-        whole_embedding=True, padded_experts=True,
+        whole_embedding=True, padded_experts=True, stops_early=True,
         source="scaled_dot_product_attention; training/grad.py turns gradient synchronisation of "
-        "FSDP2 off until the last micro-batch; distributed/parallel.py reduces in fp32; "
+        "FSDP2 off until the last micro-batch; distributed/parallel.py reduces in fp32, "
+        "and recomputes by CheckpointImpl.NO_REENTRANT; "
         "distributed/tensor_parallel.py gathers the logits, which training/loss.py leaves in bf16, "
         "and keeps the embedding whole; distributed/setup.py has a mesh for FSDP on one rank, too; "
         "fused AdamW; model/moe.py pads experts to the fullest one",
     ),
     "internevo": Recipe(
+        flash="flash1", loss="fused", positions="kernel", update_traffic=_ONE_BY_ONE,
         update_bytes=12, kept_gradients=True, whole_reduction=True, broadcast_weights=True,
         source="solver/optimizer/hybrid_zero_optim.py and fsdp_optimizer.py: gradients copied to "
         "fp32; torch.optim.AdamW without fused kernels takes two more arrays; the former reduces "
         "gradients to every rank (reduce_tensor without dst_rank), and broadcasts weights rank by "
-        "rank after the update (broadcast_params; overlap_sync_param=False in configs/7B_sft.py)",
+        "rank after the update (broadcast_params; overlap_sync_param=False in configs/7B_sft.py); "
+        "model/embedding.py and loss.py take flash-attn's kernels, of its version 1.0.5 and for "
+        "PyTorch 1.13 by doc/en/install.md of 2023-11, whose AdamW updates tensor by tensor",
     ),
     "aa-scaling": Recipe(
         loss="copied", kept_gradients=True, whole_logits=True, overlap_data=False,
@@ -131,24 +161,35 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         source="PEFT's prepare_model_for_kbit_training casts what is not quantised to fp32, "
         "unless GPTQ quantised the rest",
     ),
+    "hf+peft+qwen": Recipe(
+        wide_ends=True, softmax="wide", positions="cast",
+        source="the same; modeling_qwen.py casts queries and keys for flash-attn's kernel",
+    ),
+    "dle bert": Recipe(source="plain PyTorch, Apex's LAMB"),
+    "dle bart": Recipe(
+        loss="plain",
+        source="PyTorch/LanguageModeling/BART of DeepLearningExamples: pretrain.py makes the model "
+        "one of 16 bits without autocast (allreduce_post_accumulation_half_precision); Apex's LAMB",
+    ),
     "torchtune": Recipe(
+        stops_early=True,
         source="scaled_dot_product_attention; logits cast to fp32 for the loss; weights and "
-        "Adam's moments in bf16",
+        "Adam's moments in bf16; PyTorch's checkpoint_wrapper",
     ),
     "torchtune+chunked": Recipe(
-        loss="fused",
+        loss="fused", stops_early=True,
         source="modules/loss: the loss casts an eighth of the logits at a time to fp32",
     ),
     "torchtune+chunked+sharded": Recipe(
-        loss="fused", separate_ends=True,
+        loss="fused", separate_ends=True, stops_early=True,
         source="the same with custom_sharded_layers: ['tok_embeddings', 'output']",
     ),
     "litgpt": Recipe(source="scaled_dot_product_attention"),
     "deepspeed": Recipe(deepspeed=True, source="PyTorch's kernels, DeepSpeed's engine"),
     "deepspeed+qwen": Recipe(
-        loss="plain", deepspeed=True,
+        loss="plain", deepspeed=True, positions="cast",
         source="the same; modeling_qwen.py gives the loss its logits of 16 bits, which no autocast "
-        "widens within DeepSpeed's engine",
+        "widens within DeepSpeed's engine, and casts queries and keys for flash-attn's kernel",
     ),
     "deepspeed zero-3+offload+liger": Recipe(
         flash="flash3", kernels="fused", loss="chunked",
@@ -168,6 +209,12 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         loss="parallel", kept_gradients=True,
         flash="flash3", kernels="fused", overlap_tensor=True,
         source="Transformer Engine: cuDNN's attention, fused kernels, overlapped collectives",
+    ),
+    "nemo vit": Recipe(
+        flash_likely=False, kernels="fused", softmax="cast", dropout="hidden", activation="biased",
+        source="conf/training/vit of NeMo-Framework-Launcher sets neither flash attention nor "
+        "Transformer Engine, but query_key_layer_scaling, a hidden dropout of 0.1 and "
+        "bias_activation_fusion: False; Apex's FusedScaleMaskSoftmax has no kernel without a mask",
     ),
     "megatron-core": Recipe(
         loss="parallel", kept_gradients=True,
@@ -194,7 +241,10 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
     ),
 })  # fmt: skip
 
-_DEFAULT = Recipe(source="plain PyTorch: scaled_dot_product_attention, eager kernels")
+_DEFAULT = Recipe(
+    update_traffic=_FOREACH,
+    source="plain PyTorch: scaled_dot_product_attention, eager kernels, torch.optim.AdamW as it is",
+)
 
 
 class EngineSettings(TypedDict):
@@ -221,7 +271,11 @@ class EngineSettings(TypedDict):
     update_bytes: int
     wide_ends: bool
     separate_ends: bool
+    stops_early: bool
     softmax: Softmax
+    activation: Activation
+    positions: Positions
+    update_traffic: float
     joined_dispatch: bool
     padded_experts: bool
     deepspeed: bool
@@ -255,7 +309,11 @@ def engine_settings(recipe: Recipe, *, zero: int, precision: Precision) -> Engin
         update_bytes=recipe.update_bytes,
         wide_ends=recipe.wide_ends,
         separate_ends=recipe.separate_ends,
+        stops_early=recipe.stops_early,
         softmax=recipe.softmax,
+        activation=recipe.activation,
+        positions=recipe.positions,
+        update_traffic=recipe.update_traffic,
         joined_dispatch=recipe.joined_dispatch,
         padded_experts=recipe.padded_experts,
         deepspeed=recipe.deepspeed,
