@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from typing_extensions import override
@@ -37,6 +38,7 @@ from orchestration.refs import Expression, Ref
 from orchestration.stages import functions
 from orchestration.stages.calling import following, lists
 from orchestration.stages.calling.fields import Answer, Needs, Poll, Request
+from orchestration.stages.calling.returned import required, without_failing
 from orchestration.stages.outputs import Kind, NamedOutputs, Outputs
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.values import Extra, Name
@@ -154,12 +156,30 @@ class AwsCall(Stage):
         )
         values: dict[str, Tree] = {name: Result(step, name) for name in self.named_outputs}
         values |= {n: lists.value(step, n, place) for n, place in self._by_service.items()}
-        steps: tuple[Step, ...] = (call,)
-        if self._invokes:
-            steps = functions.followed(call, self.results)
-        else:
-            steps = lists.followed(call, self.results)
+        steps = functions.followed(call, self.results) if self._invokes else self._followed(call)
         return Fragment(steps=steps, outputs=values, permissions=needs)
+
+    def _followed(self, call: Call) -> tuple[Step, ...]:
+        """Return the call with what fails the run where a response lacks something."""
+        polled = () if self.poll is None else (self.poll, self.poll.stop)
+        needed = {n.output for each in polled if each for n in _refs(each.request)}
+        ends = {} if self.poll is None else self.poll.outputs
+        # A poll that refers to a result can't be sent without it.
+        own = {n: p for n, p in self.results.items() if listed(p) is None and n not in needed}
+        until = call.until
+        if until is not None:
+            until = replace(until, outputs=without_failing(until.outputs, ends))
+        asked = replace(call, outputs=without_failing(call.outputs, own), until=until)
+        steps = lists.followed(asked, self.results)
+        operations = {
+            **dict.fromkeys(own, self.operation),
+            **({} if self.poll is None else dict.fromkeys(ends, self.poll.operation)),
+        }
+        for output, operation in operations.items():
+            subject = f"stage {self.name}: {self.service}:{operation}"
+            place = {output: self.named_outputs[output]}
+            steps = (*steps, *required(asked, place, subject, steps[-1]))
+        return steps
 
     @property
     def _invokes(self) -> bool:

@@ -90,6 +90,61 @@ def test_calls_are_made_in_order_with_literal_texts(on: On, airflow: LocalAirflo
     assert outputs["tell"]["message"]
 
 
+LACKING: dict[str, Any] = {
+    "pick": {
+        "kind": "aws_call",
+        "service": "sagemaker",
+        "operation": "ListModels",
+        "request": {"NameContains": "nobody-s"},
+        "results": {"name": "Models[0].ModelName"},
+    },
+    "polled": {
+        "kind": "aws_call",
+        "service": "sagemaker",
+        "operation": "ListModels",
+        "request": {"NameContains": "nobody-s"},
+        "results": {"name": "Models[0].ModelName"},
+        "poll": {
+            "operation": "DescribeModel",
+            "request": {"ModelName": {"ref": "polled.name"}},
+            "status": "ModelName",
+            "success": ["one"],
+            "failure": ["two"],
+        },
+    },
+    "ask": {
+        **PIPELINE["stages"]["ask"],
+        "poll": {
+            **PIPELINE["stages"]["ask"]["poll"],
+            "outputs": {"type": "QueryExecution.SubstatementType"},
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("on", BACKENDS)
+@pytest.mark.parametrize(
+    ("stage", "lacks"),
+    [
+        ("pick", "stage pick: sagemaker:ListModels returned no Models[0].ModelName"),
+        ("polled", "polled.call: no string Models.0.ModelName"),
+        ("ask", "stage ask: athena:GetQueryExecution returned no QueryExecution.SubstatementType"),
+    ],
+)
+def test_a_response_without_what_a_stage_gives_ends_all_runs_alike(
+    on: On, stage: str, lacks: str, airflow: LocalAirflow
+) -> None:
+    output = {"pick": "name", "polled": "name", "ask": "type"}[stage]
+    tell = {**PIPELINE["stages"]["tell"]}
+    tell["request"] = {**tell["request"], "Message": {"ref": f"{stage}.{output}"}}
+    stages = {stage: LACKING[stage], "tell": tell}
+    pipeline = Pipeline.parse({**PIPELINE, "stages": stages})
+    with EmbeddedAws(time_scale=0.001) as aws:
+        parameters = {"topic": topic_of(aws)}
+        report = run(pipeline, on=on, aws=aws, airflow=airflow, parameters=parameters)
+    assert (report.state, report.error, report.cause) == ("failed", "MissingOutput", lacks)
+
+
 LISTED: dict[str, Any] = {
     "look": {
         "kind": "aws_call",

@@ -15,9 +15,9 @@ from orchestration.errors import Problem
 from orchestration.expressions import Compare, Result, Tree, join
 from orchestration.graph import Call, Output, Path, Require, Step
 from orchestration.refs import Expression
+from orchestration.stages.calling.returned import required
 
 FAILED: Final = "FunctionFailed"
-NO_RESULT: Final = "MissingOutput"
 _PAYLOAD: Final = "Payload"
 # No output of a user can have these names.
 _ERROR, _TYPE, _MESSAGE = "FunctionError", "ErrorType", "ErrorMessage"
@@ -75,19 +75,10 @@ def followed(call: Call, results: Mapping[str, str]) -> tuple[Step, ...]:
         ),
         after=(call.name,),
     )
-    steps: list[Step] = [replace(call, outputs=outputs), succeeded]
-    for result in wanted:
-        before = steps[-1].name
-        steps.append(
-            Require(
-                name=f"{name}.{result}_returned",
-                condition=Compare("ne", Result(call.name, result), None),
-                error=NO_RESULT,
-                cause=join("function ", _part(function), " returned no ", results[result]),
-                after=(before,),
-            )
-        )
-    return tuple(steps)
+    asked = replace(call, outputs=outputs)
+    subject = join("function ", _part(function))
+    returned = required(asked, {each: results[each] for each in wanted}, subject, succeeded)
+    return (asked, succeeded, *returned)
 
 
 def _waits(request: Mapping[str, Any]) -> bool:

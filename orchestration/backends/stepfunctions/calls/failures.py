@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from orchestration.backends.jsonata import enclosed, field_value, literal
-from orchestration.backends.stepfunctions.calls.outputs import defaults, given
+from orchestration.backends.jsonata import enclosed, field_value, literal, quote
+from orchestration.backends.stepfunctions.calls.outputs import absent, defaults, given
 from orchestration.backends.stepfunctions.names import Scope, state
 from orchestration.backends.stepfunctions.states import CAUSE, Rule, State, States, choice
 from orchestration.backends.stepfunctions.wording import Raw, Words, message, worded
@@ -53,6 +53,25 @@ def not_json(step: Call, scope: Scope) -> Json:
         return None
     cause = worded(wording.NOT_JSON, scope, source=(f"{_BODY[0]} of {step.name}",))
     return {"Error": wording.WRONG_OUTPUT, "Cause": enclosed(cause)}
+
+
+def lacking(step: Call, scope: Scope) -> Json:
+    """Return the error of an answer without what polls ask with; null where they ask with nothing.
+
+    A state fails with the expression that took it, and the cause has the words of ours. Any other
+    expression that fails keeps its error.
+    """
+    causes = [] if step.until is None else absent(step.outputs, step.name, scope)
+    if not causes:
+        return None
+    said = "function($c) {$contains($states.errorOutput.Cause, $c)}"
+    found = f"$m := $filter([{', '.join(causes)}], {said})[0]; $exists($m)"
+    return {
+        "Error": enclosed(
+            f"({found} ? {quote(wording.MISSING_OUTPUT)} : $states.errorOutput.Error)"
+        ),
+        "Cause": enclosed(f"({found} ? $m : $states.errorOutput.Cause)"),
+    }
 
 
 def refused(subject: Words, scope: Scope, failure: Failure) -> Json:

@@ -130,6 +130,12 @@ def _assigned(
     return {**({variable(step_name): dict(own)} if own else {}), **values}
 
 
+def absent(outputs: Mapping[str, Output], step_name: str, scope: Scope) -> list[str]:
+    """Return JSONata of the causes of failures: each output that a response must have."""
+    needed = [output for output in outputs.values() if not output.optional]
+    return [_wrong(output, (step_name,), scope) for output in needed]
+
+
 def _wrong(output: Output, source: Words, scope: Scope) -> str:
     """Return JSONata of the cause of a failure: the output is missing, or of another kind."""
     text = wording.NO_VALUE if output.kind == "any" and not output.columns else wording.NOT_A

@@ -73,7 +73,7 @@ class _Sending:
         if self.step.only_asks:
             return self._poll.first()
         sending = self._task()
-        rules, catchers = self._rules(), [*self._not_json(), *self._too_large(), *self._by_name()]
+        rules, catchers = self._rules(), [*self._unfit(), *self._too_large(), *self._by_name()]
         if self._sync:
             stop, output = self._poll.late()
             catchers.append({"ErrorEquals": ["States.Timeout"], "Output": output, "Next": stop})
@@ -184,12 +184,15 @@ class _Sending:
             rules.append(self._in_doubt())
         return rules
 
-    def _not_json(self) -> list[Json]:
+    def _unfit(self) -> list[Json]:
+        """Return the catcher of an answer that lacks what it must have."""
         broken = failures.not_json(self.step, self.scope)
-        if broken is None:
+        lacking = failures.lacking(self.step, self.scope)
+        output = broken if lacking is None else lacking
+        if output is None:
             return []
         errors: Json = ["States.QueryEvaluationError"]
-        return [{"ErrorEquals": errors, "Output": broken, "Next": self._failed}]
+        return [{"ErrorEquals": errors, "Output": output, "Next": self._failed}]
 
     def _too_large(self) -> list[Json]:
         operation = self.step.operation.name
