@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 from orchestration.execution import wording
 from orchestration.execution.wording import filled
@@ -22,8 +23,23 @@ def problems(parameters: Iterable[ParameterSpec], values: Mapping[str, object]) 
             messages.append(filled(wording.PARAMETER_TYPE, name=name, type=parameter.type))
         elif parameter.uri and not str(value).startswith("s3://"):
             messages.append(filled(wording.PARAMETER_NOT_URI, name=name, value=value))
+        elif parameter.type == "array" and (numbers := _unusable(cast("Sequence[object]", value))):
+            elements = filled(wording.PARAMETER_ELEMENTS, name=name, numbers=", ".join(numbers))
+            messages.append(elements)
     unknown = [name for name in values if name not in known]
     return messages + [filled(wording.PARAMETER_UNKNOWN, name=name) for name in unknown]
+
+
+def _unusable(elements: Sequence[object]) -> list[str]:
+    """Return the numbers of elements that no list has: neither scalars nor objects of scalars."""
+    return [
+        str(number)
+        for number, element in enumerate(elements, start=1)
+        if not all(
+            isinstance(value, str | int | float)
+            for value in (element.values() if isinstance(element, Mapping) else [element])
+        )
+    ]
 
 
 def fits(value: object, kind: str) -> bool:

@@ -112,6 +112,11 @@ INPUT_NOT_OBJECT: Final = "the input is not an object"
 PARAMETER_MISSING: Final = "parameter {name} is missing"
 PARAMETER_TYPE: Final = "parameter {name} is not of type {type}"
 PARAMETER_NOT_URI: Final = "parameter {name}: expected an S3 URI (s3://bucket/key), got '{value}'"
+PARAMETER_ELEMENTS: Final = (
+    "parameter {name}: expected a list of texts, numbers, true or false, or of objects of these; "
+    "its element {numbers} is none"
+)
+"""``numbers`` count from 1, with commas between them."""
 PARAMETER_UNKNOWN: Final = "there is no parameter {name}"
 
 NO_VALUE: Final = "{source} has no {path}"

@@ -129,6 +129,36 @@ def stored(aws: EmbeddedAws, key: str) -> str:
 BOTH = (ParameterSpec(name="bucket"), ParameterSpec(name="epochs", type="number", default=3))
 
 
+LISTS = tuple(ParameterSpec(name=name, type="array") for name in ("one", "other"))
+
+
+@pytest.mark.parametrize(
+    ("one", "numbers"),
+    [
+        ([[1, 2]], "1"),
+        (["a", None, 1, [], True, {"b": "c", "d": 1.5, "e": False}, {}], "2, 4"),
+        ([{"a": [1]}, {"b": {"c": 1}}, {"d": None}], "1, 2, 3"),
+        ([{"a": 1}, [["b"]]], "2"),
+    ],
+)
+def test_elements_that_no_list_has_are_told_by_parameter_and_number(
+    execute: Execute, one: list[Any], numbers: str
+) -> None:
+    given = {"one": one, "other": ["a", {"b": 1}]}
+    [told] = problems(LISTS, given)
+    assert told.startswith("parameter one: expected a list of texts, numbers")
+    assert told.endswith(f"its element {numbers} is none")
+    ended = execute(workflow(put("never"), parameters=LISTS), given)
+    assert (ended.error, ended.cause, ended.calls) == ("InvalidInput", told, [])
+
+
+def test_lists_of_scalars_and_of_objects_of_scalars_are_taken(execute: Execute) -> None:
+    given = {"one": [], "other": ["a", 1, False, {"b": "c", "d": 1}]}
+    assert problems(LISTS, given) == []
+    ended = execute(workflow(parameters=LISTS, outputs={"o": parameter("other")}), given)
+    assert ended.output == {"o": given["other"]}
+
+
 @pytest.mark.parametrize(
     ("given", "wrong"),
     [

@@ -49,6 +49,7 @@ def write(
     refused = states.last("InvalidInput", fail(wording.INVALID_INPUT, cause))
     well = Rule(f"$count({found}) = 0", following, assigned)
     check = states.last("CheckInput", choice(well, default=refused))
+    lists = any(spec.type == "array" for spec in specs)
     judged: State = {
         "Type": "Pass",
         "Assign": {
@@ -57,7 +58,7 @@ def write(
             "parameters": enclosed(_WITH_DEFAULTS),
             "problems": {
                 "input": enclosed(_object()),
-                "parameters": enclosed(_parameters()),
+                "parameters": enclosed(_parameters(lists)),
                 "unknown": enclosed(_unknown()),
             },
         },
@@ -94,13 +95,26 @@ def _object() -> str:
     return f"$type({_INPUT}) = 'object' ? [] : {quote(wording.INPUT_NOT_OBJECT)}"
 
 
-def _parameters() -> str:
+def _parameters(lists: bool) -> str:
     wrong = _text(wording.PARAMETER_TYPE, name="name", type="type")
     missing = _text(wording.PARAMETER_MISSING, name="name")
     judged = f"{_GIVEN} ? {wrong} : $exists(default) ? [] : {missing}"
     no_uri = _text(wording.PARAMETER_NOT_URI, name="name", value="$v")
     fits = f"uri and $substring($v, 0, {len(SCHEME)}) != {quote(SCHEME)} ? {no_uri} : []"
+    if lists:
+        fits = f"type = 'array' ? ({_elements()}) : {fits}"
     return f"[$declared.($v := $lookup({_INPUT}, name); $type($v) = type ? ({fits}) : {judged})]"
+
+
+def _elements() -> str:
+    """Return JSONata of what is wrong with the elements of a list."""
+    scalar = "$type({}) in ['string', 'number', 'boolean']"
+    other = f"function($x) {{{scalar.format('$x')} ? () : 1}}"
+    inside = f"$type($e) = 'object' and $count($each($e, {other})) = 0"
+    usable = f"{scalar.format('$e')} or ({inside})"
+    numbers = f"$map($v, function($e, $i) {{{usable} ? () : $string($i + 1)}})"
+    wrong = _text(wording.PARAMETER_ELEMENTS, name="name", numbers="$join($n, ', ')")
+    return f"$n := {numbers}; $count($n) > 0 ? {wrong} : []"
 
 
 def _unknown() -> str:
