@@ -312,9 +312,10 @@ def test_a_script_that_fails_shows_its_traceback(
     assert said.status == 1
     lines = [line for line in said.err.splitlines() if line.startswith("train: ")]
     assert "train: Traceback (most recent call last):" in lines, said.err
-    # The toolkit passes on what a script writes piece by piece, so lines may come in parts.
-    assert "fitt" in "".join(lines)
-    assert "AttributeError" in "".join(lines)
+    assert "train:     model.fitt(features, left)" in lines, said.err
+    wrong = "AttributeError: 'Pipeline' object has no attribute 'fitt'. Did you mean: 'fit'?"
+    assert f"train: {wrong}" in lines, said.err
+    assert f'ErrorMessage "{wrong}' in said.err
     assert f"error: broken failed on {on}: JobFailed: " in said.err
     assert "the whole logs: .orchestration/runs/broken/last-failed/logs" in said.err
     whole = orchestrate("logs", "train")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -21,6 +22,8 @@ from typing import Any
 
 DEVICES = "ORCHESTRATION_LOCAL_DEVICES"
 PORT = "ORCHESTRATION_LOCAL_PORT"
+# The first line that is not indented is the exception.
+_TRACEBACK = re.compile(rb"[^\n]*\n(?:[ \t][^\n]*\n)*[^ \t\n][^\n]*\n")
 # The toolkit gives its workers 30 s to leave mpirun and to see that it ended.
 _LONGEST_PAUSE_S = 1.0
 
@@ -29,7 +32,7 @@ def main() -> None:
     """Run the toolkit's `train`."""
     # The toolkit needs SSH for mpirun only; it takes a third of the time that the toolkit loads in.
     sys.modules["paramiko"] = _LoadedOnUse("paramiko")
-    from sagemaker_training import environment, torch_distributed, trainer
+    from sagemaker_training import environment, process, torch_distributed, trainer
 
     devices = int(os.environ.pop(DEVICES))
     port = os.environ.pop(PORT)
@@ -39,6 +42,8 @@ def main() -> None:
     environment.num_gpus = lambda: 0 if _has_neurons(_instance_type()) else devices
     environment.num_neurons = lambda instance_type: devices if _has_neurons(instance_type) else 0
     _patch_mpi()
+    watch = process.watch
+    process.watch = lambda stream, *given, **named: watch(WholeTracebacks(stream), *given, **named)
     module = os.environ.get("SAGEMAKER_TRAINING_MODULE", "")
     if module.startswith("sagemaker_pytorch_container"):
         _patch_pytorch(port)
@@ -57,6 +62,36 @@ class _LoadedOnUse(ModuleType):
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
         return getattr(importlib.import_module(self.__name__), name)
+
+
+class WholeTracebacks:
+    """A stream that gives each traceback in one piece, however it was written.
+
+    The toolkit (5.1.4) strips every piece that it reads. Python writes a traceback in many, so that
+    its lines lose their indentation, and its last one falls apart, as the pieces happen to come.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._held = b""
+
+    async def read(self, size: int) -> bytes:
+        """Read until there is something to give."""
+        while True:
+            piece = await self._stream.read(size)
+            self._held += piece
+            given = len(self._held) if not piece else self._usable(size)
+            if given or not piece:
+                text, self._held = self._held[:given], self._held[given:]
+                return text
+
+    def _usable(self, size: int) -> int:
+        """Return how much is before a traceback, or has one whole at its beginning."""
+        begins = re.search(rb"^Traceback \(most recent call last\):$", self._held, re.MULTILINE)
+        if begins is None or len(self._held) > size:
+            return len(self._held)
+        whole = _TRACEBACK.match(self._held, begins.start())
+        return begins.start() if whole is None else whole.end()
 
 
 class _Clock:
