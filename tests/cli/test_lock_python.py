@@ -93,7 +93,7 @@ def test_a_file_or_an_attribute_is_locked_with_the_digests_of_its_code(
     churn: Path, locked: Path, orchestrate: Command
 ) -> None:
     pins = json.loads(locked.read_text())
-    assert pins == {"sources": digests(imported(churn).pipeline)}
+    assert pins == {"python": churn.name, "sources": digests(imported(churn).pipeline)}
     assert list(pins["sources"]) == ["clean.source", "train.source"]
     for name in (churn.name, "churn_pipeline:pipeline"):
         assert orchestrate("lock", name, "--check").err == "churn.lock.json is fresh\n"
@@ -205,11 +205,33 @@ def test_locked_python_is_the_yaml_that_it_writes(
     other.write_text(made.to_yaml(churn.parent))
     assert "sha256" not in other.read_text()
     assert Pipeline.load(other) == made
-    assert files.lock(other) == json.loads(locked.read_text())
+    assert files.lock(other)["sources"] == json.loads(locked.read_text())["sources"]
     changed(churn)
     made = imported(churn).pipeline
     other.write_text(made.to_yaml(churn.parent))
     assert Pipeline.load(other) == made
+
+
+def test_a_yaml_file_of_the_same_name_does_not_take_a_lock_file_over(
+    churn: Path, locked: Path, orchestrate: Command
+) -> None:
+    yaml = churn.with_name("churn.yaml")
+    yaml.write_text(imported(churn).pipeline.to_yaml(churn.parent))
+    changed(churn)
+    pinned = locked.read_text()
+    with pytest.raises(PipelineError) as error:
+        imported(churn)
+    message = (
+        f"churn.lock.json: pins the pipeline of {churn.name}, and churn.yaml beside it would have "
+        "the same lock file; give the two different names, or delete churn.yaml"
+    )
+    assert message in str(error.value)
+    for command in ("lock", "validate"):
+        said = orchestrate(command, "churn.yaml")
+        assert (said.status, message in said.err) == (1, True), said.err
+    assert locked.read_text() == pinned
+    yaml.unlink()
+    assert digests(imported(churn).pipeline) == json.loads(pinned)["sources"]
 
 
 def test_a_lock_file_of_yaml_is_left_alone(churn: Path, orchestrate: Command) -> None:

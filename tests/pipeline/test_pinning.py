@@ -89,7 +89,7 @@ def test_code_inside_of_stages_is_pinned_under_the_names_of_yaml(nested: Path) -
     assert made == read
     built = made.built()
     assert built is not None
-    assert built.content() == pins
+    assert built.content() == {"python": "nested.py", **pins}
     built.lock.write_text(json.dumps(pins))
     shutil.rmtree(nested.parent / "code")
     assert in_python(file, data) == made

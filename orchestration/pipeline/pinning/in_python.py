@@ -94,16 +94,19 @@ class Built:
             raise PipelineError([Problem(yaml.name, message)])
         kept = pins is not None and self.lock.exists()
         digests = self.locked().sources if kept else self._now()
-        return lock_file.document(digests, self.locked().plans if pins is None else pins)
+        content = lock_file.document(digests, self.locked().plans if pins is None else pins)
+        return content if self.file is None else {"python": self.file.name, **content}
 
     def _is_locked(self) -> bool:
         """Return whether a lock file pins its code.
 
         A cell of a notebook has none, since no command could write it. That of a YAML file of the
-        same name is the YAML's, which may well be written from here.
+        same name is the YAML's, which may well be written from here; one that was written for this
+        pipeline before the YAML file came is an error.
         """
-        own = self.file is not None and self.lock.exists()
-        return own and lock_file.yaml_of(self.lock) is None
+        if self.file is None or not self.lock.exists():
+            return False
+        return self.locked().python is not None or lock_file.yaml_of(self.lock) is None
 
     def _now(self) -> dict[str, str]:
         digests, problems = code.digests_of(self.codes(), self.folder)

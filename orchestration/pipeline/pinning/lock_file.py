@@ -23,6 +23,8 @@ class Locked:
     """Digests of code, by stage and field."""
     plans: Mapping[str, plans.Pinned]
     """The planner's picks, by stage."""
+    python: str | None = None
+    """The Python file whose pipeline it is; ``None`` for that of a YAML file."""
 
 
 NOTHING = Locked({}, {})
@@ -42,11 +44,14 @@ def yaml_of(lock_file: Path) -> Path | None:
 
 
 def read(lock_file: Path, of: Path) -> Locked:
-    """Return what the lock file of a YAML or Python file pins; nothing without one."""
+    """Return what the lock file of a YAML or Python file pins; nothing without one.
+
+    Raises :class:`PipelineError` for one of a pipeline in Python that a YAML file would have too.
+    """
     if not lock_file.exists():
         return NOTHING
     try:
-        return parsed(json.loads(lock_file.read_text(encoding="utf-8")))
+        found = parsed(json.loads(lock_file.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         message = (
             "is not a lock file; remove it, and write it again: "
@@ -54,6 +59,16 @@ def read(lock_file: Path, of: Path) -> Locked:
             f"`orchestrate plan {of.name} --update` where it held a plan"
         )
         raise PipelineError([Problem(lock_file.name, message)]) from error
+    if found.python is not None and (yaml := yaml_of(lock_file)) is not None:
+        raise PipelineError([Problem(lock_file.name, _shared(found.python, yaml))])
+    return found
+
+
+def _shared(python: str, yaml: Path) -> str:
+    return (
+        f"pins the pipeline of {python}, and {yaml.name} beside it would have the same lock file; "
+        f"give the two different names, or delete {yaml.name}"
+    )
 
 
 def parsed(content: Mapping[str, Any]) -> Locked:
@@ -62,7 +77,7 @@ def parsed(content: Mapping[str, Any]) -> Locked:
     readable = isinstance(digests, dict) and isinstance(pins, dict)
     if not readable or not all(map(plans.is_pinned, pins.values())):
         raise ValueError("not what a lock file holds")
-    return Locked(digests, pins)
+    return Locked(digests, pins, content.get("python"))
 
 
 def document(digests: Mapping[str, str], pins: Mapping[str, plans.Pinned]) -> dict[str, Any]:
