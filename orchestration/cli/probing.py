@@ -132,8 +132,10 @@ def _without_effect(context: typer.Context, other: str, names: Collection[str]) 
 
 
 def _channel(text: str) -> tuple[str, str]:
+    from orchestration.execution.parameters import names_bucket
+
     name, equals, uri = text.partition("=")
-    if not (name and equals and uri.startswith("s3://")):
+    if not (name and equals and names_bucket(uri)):
         raise typer.BadParameter(f"expected NAME=s3://…, got {text}", param_hint="--channel")
     return name, uri
 

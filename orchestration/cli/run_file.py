@@ -23,6 +23,7 @@ import typer
 
 from orchestration.cli import values
 from orchestration.errors import PipelineError, Problem, near
+from orchestration.execution.parameters import names_bucket
 from orchestration.graph import ParameterSpec, ParameterValue
 
 NAME: Final = "run.yaml"
@@ -145,7 +146,7 @@ def _uploaded(data: object, folder: Path, uploads: dict[str, Path]) -> Iterator[
         yield Problem("uploads", "expected a mapping from files to S3 URIs")
         return
     for local, uri in (data or {}).items():
-        if not isinstance(uri, str) or not uri.startswith("s3://"):
+        if not isinstance(uri, str) or not names_bucket(uri):
             yield Problem(f"uploads.{local}", f"expected s3://bucket/key, got {uri!r:.60}")
             continue
         for message in values.add_upload(uploads, str(local), uri, folder):

@@ -61,11 +61,13 @@ def parameters(
 
 def uploads(pairs: Iterable[str]) -> dict[str, Path]:
     """Parse ``LOCAL=S3URI`` pairs, by S3 URI; ``LOCAL`` may be a pattern."""
+    from orchestration.execution.parameters import names_bucket
+
     by_uri: dict[str, Path] = {}
     problems: list[str] = []
     for text in pairs:
         local, equals, uri = text.partition("=s3://")
-        if equals:
+        if equals and names_bucket(f"s3://{uri}"):
             problems += add_upload(by_uri, local, f"s3://{uri}")
         else:
             problems.append(f"{text!r} is not LOCAL=s3://bucket/key")

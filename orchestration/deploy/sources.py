@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from orchestration.deploy.account import in_its_region, refusal
 from orchestration.deploy.parameters import read, with_defaults
 from orchestration.errors import DeployError
+from orchestration.execution.parameters import names_bucket
 from orchestration.expressions import Json, Parameter, evaluate, walk
 from orchestration.expressions.evaluate import Values
 
@@ -130,8 +131,12 @@ def workspace(pipeline: Pipeline, parameters: Mapping[str, Json]) -> tuple[str, 
             (f"parameter {name!r} has no value" for name in missing),
         )
     uri = evaluate(pipeline.workspace, Values({}, values))
-    if not isinstance(uri, str) or not uri.startswith("s3://"):
-        raise DeployError(f"the workspace must be s3://bucket/prefix, got {uri!r}")
+    if not isinstance(uri, str) or not names_bucket(uri):
+        given = ", ".join(f"{name}={values[name]!r}" for name in sorted(used))
+        raise DeployError(
+            f"the workspace must be s3://bucket/prefix, got {uri!r}"
+            f"{f'; change {given}' if given else ''}"
+        )
     bucket, _, prefix = uri.removeprefix("s3://").rstrip("/").partition("/")
     return bucket, f"{prefix}/" if prefix else ""
 

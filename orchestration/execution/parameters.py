@@ -21,7 +21,7 @@ def problems(parameters: Iterable[ParameterSpec], values: Mapping[str, object]) 
                 messages.append(filled(wording.PARAMETER_MISSING, name=name))
         elif not fits(value, parameter.type):
             messages.append(filled(wording.PARAMETER_TYPE, name=name, type=parameter.type))
-        elif parameter.uri and not str(value).startswith("s3://"):
+        elif parameter.uri and not names_bucket(str(value)):
             messages.append(filled(wording.PARAMETER_NOT_URI, name=name, value=value))
         elif parameter.type == "array" and (numbers := _unusable(cast("Sequence[object]", value))):
             elements = filled(wording.PARAMETER_ELEMENTS, name=name, numbers=", ".join(numbers))
@@ -40,6 +40,11 @@ def _unusable(elements: Sequence[object]) -> list[str]:
             for value in (element.values() if isinstance(element, Mapping) else [element])
         )
     ]
+
+
+def names_bucket(uri: str) -> bool:
+    """Return whether a text is an S3 URI that names a bucket: ``s3://`` alone is none."""
+    return uri.startswith("s3://") and uri[5:6] not in ("", "/")
 
 
 def fits(value: object, kind: str) -> bool:

@@ -152,6 +152,8 @@ def test_parameters_are_read_in_their_types(
     [
         ("nowhere=s3://b/d", "there is no file or folder nowhere"),
         ("copying.yaml", "is not LOCAL=s3://bucket/key"),
+        ("copying.yaml=s3://", "is not LOCAL=s3://bucket/key"),
+        ("copying.yaml=s3:///d", "is not LOCAL=s3://bucket/key"),
     ],
 )
 def test_uploads_are_checked_first(

@@ -59,6 +59,7 @@ def test_a_run_in_an_account_does_not_read_it(orchestrate: Command, staging: Pat
         ("pipeline: 3", ["pipeline: expected the path of a pipeline's file"]),
         ("parameters: [a]", ["parameters: expected a mapping from names to values"]),
         ("uploads: [a]", ["uploads: expected a mapping from files to S3 URIs"]),
+        ("uploads: {data: 's3://'}", ["uploads.data: expected s3://bucket/key, got 's3://'"]),
         ("uploads: {data: bucket}", ["uploads.data: expected s3://bucket/key, got 'bucket'"]),
         (
             "uploads: {none/*.csv: s3://a/b, data: s3://a/c, data/: s3://a/c}",

@@ -113,6 +113,11 @@ def test_the_workspace_needs_its_parameters(s3: Any, code: Path) -> None:
         upload(pipelines.digits(code), {}, s3)
 
 
+def test_a_workspace_without_a_bucket_is_refused_with_what_to_change(s3: Any, code: Path) -> None:
+    with pytest.raises(DeployError, match=r"must be s3://bucket/prefix, .*; change bucket=''"):
+        upload(pipelines.digits(code), {**PARAMETERS, "bucket": ""}, s3)
+
+
 def test_code_that_a_stage_names_by_uri_is_left_alone(s3: Any, code: Path) -> None:
     pipeline = pipelines.copying()
     assert upload(pipeline, PARAMETERS, s3) == []

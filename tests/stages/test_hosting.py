@@ -379,6 +379,16 @@ def test_every_request_is_well_formed(fields: dict[str, Any]) -> None:
             "a serverless endpoint scales by itself; remove it",
         ),
         (
+            {"data_capture": {"uri": "s3://"}},
+            "data_capture.uri",
+            "expected an S3 URI, got 's3://'; write s3://bucket/prefix",
+        ),
+        (
+            {**QUEUED, "asynchronous": {"output_uri": "s3:///answers"}},
+            "asynchronous.output_uri",
+            "expected an S3 URI, got 's3:///answers'; write s3://bucket/prefix",
+        ),
+        (
             {**SERVERLESS, "data_capture": {"uri": "s3://b/c"}},
             "data_capture",
             "a serverless endpoint captures nothing; remove it",

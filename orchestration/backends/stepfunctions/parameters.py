@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from orchestration.backends.jsonata import enclosed, field_value, quote
-from orchestration.backends.jsonata.locations import SCHEME
 from orchestration.backends.stepfunctions.states import Rule, State, States, choice, fail
 from orchestration.execution import wording
 from orchestration.execution.wording import parts
@@ -100,7 +99,8 @@ def _parameters(lists: bool) -> str:
     missing = _text(wording.PARAMETER_MISSING, name="name")
     judged = f"{_GIVEN} ? {wrong} : $exists(default) ? [] : {missing}"
     no_uri = _text(wording.PARAMETER_NOT_URI, name="name", value="$v")
-    fits = f"uri and $substring($v, 0, {len(SCHEME)}) != {quote(SCHEME)} ? {no_uri} : []"
+    named = "$contains($v, /^s3:[/][/][^/]/)"
+    fits = f"uri and $not({named}) ? {no_uri} : []"
     if lists:
         fits = f"type = 'array' ? ({_elements()}) : {fits}"
     return f"[$declared.($v := $lookup({_INPUT}, name); $type($v) = type ? ({fits}) : {judged})]"

@@ -11,6 +11,7 @@ from orchestration.stages.endpoints import sharing
 from orchestration.stages.endpoints.cases import OK
 from orchestration.stages.endpoints.fields import DeploymentFields
 from orchestration.stages.serving.containers import of_code, of_image
+from orchestration.stages.values import s3_problem
 
 _NOT_SERVERLESS: Final = {
     "instance_type": "has no instances",
@@ -46,6 +47,7 @@ def combined(stage: DeploymentFields) -> Iterator[Problem]:
     if stage.autoscaling is not None:
         for problem in stage.autoscaling.problems():
             yield problem.within("autoscaling")
+    yield from _places(stage)
     yield from _queued(stage)
     yield from _judged(stage)
     yield from sharing.problems(stage)
@@ -63,6 +65,15 @@ def combined(stage: DeploymentFields) -> Iterator[Problem]:
     for field in stage.update.guards:
         reason = "a serverless endpoint changes over all at once, and nothing watches it"
         yield Problem(f"update.{field}", f"{reason}; remove it")
+
+
+def _places(stage: DeploymentFields) -> Iterator[Problem]:
+    """Yield places in S3 that are none."""
+    if stage.data_capture is not None:
+        yield from s3_problem("data_capture.uri", stage.data_capture.uri)
+    if stage.asynchronous is not None:
+        for field in ("output_uri", "failure_uri"):
+            yield from s3_problem(f"asynchronous.{field}", getattr(stage.asynchronous, field))
 
 
 def _fallen_back(stage: DeploymentFields) -> Iterator[Problem]:
