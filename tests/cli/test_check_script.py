@@ -146,7 +146,9 @@ def test_scripts_are_checked_one_after_the_other(orchestrate: Command, pipeline:
     said = orchestrate("check-script", pipeline, "evaluate")
     assert said.status == 0
     assert "checkpoints: /opt/ml/processing/input/checkpoint (2 files, 6 bytes)" in said.err
-    assert 'evaluation.json: {"metrics": {"error": 0.5}}' in said.out
+    for number in range(2):
+        line = f'evaluation.json of step-{number}: {{"metrics": {{"error": 0.5}}}}\n'
+        assert line in said.out
     assert (pipeline.parent / ".orchestration/.gitignore").read_text() == "*\n"
 
 

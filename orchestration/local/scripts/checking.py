@@ -217,7 +217,7 @@ class _Check:
             checkpoints=tuple(sorted({_below(path, "checkpoints") for path in saved})),
             model=tuple(member for path in archives for member in reporting.members(path)),
             results=tuple(Written(path=p.name, size=p.stat().st_size) for p in others),
-            evaluation=reporting.evaluation(others),
+            evaluations=reporting.evaluations(came.calls, self.folder / "s3"),
             answer=shown.get("answer") if isinstance(shown, dict) else None,
             folder=self.folder,
             log=_last(ended.log, log) if came.state == "failed" else (),

@@ -6,10 +6,13 @@ import io
 import json
 import re
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+if TYPE_CHECKING:
+    from orchestration.local.account.records import RecordedCall
 
 _VARIABLE: Final = re.compile(r"^(SM_[A-Z0-9_]+)=(.*)$", re.MULTILINE)
 _BASE: Final = re.compile(r"^SM_INPUT_DIR=(.+)/input$", re.MULTILINE)
@@ -59,8 +62,8 @@ class ScriptReport:
     """The files of ``model.tar.gz``."""
     results: tuple[Written, ...] = ()
     """Further files that it left."""
-    evaluation: Mapping[str, Any] | None = None
-    """The content of ``evaluation.json``."""
+    evaluations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The content of each ``evaluation.json``, by the name of what was evaluated."""
     answer: Any = None
     """The model's answer to the request."""
     folder: Path
@@ -88,14 +91,29 @@ def members(archive: Path) -> Iterator[Written]:
                 yield Written(path=each.name, size=each.size)
 
 
-def evaluation(files: Sequence[Path]) -> Mapping[str, Any] | None:
-    """Return the content of the first ``evaluation.json`` that is an object."""
-    for file in files:
-        if file.name == "evaluation.json":
-            try:
-                content = json.loads(file.read_bytes())
-            except ValueError:
-                continue
-            if isinstance(content, dict):
-                return content
-    return None
+def evaluations(calls: Iterable[RecordedCall], objects: Path) -> dict[str, Mapping[str, Any]]:
+    """Return each ``evaluation.json`` that is an object, by the name of what was evaluated.
+
+    ``objects`` is the folder with what the calls left in S3.
+    """
+    found = {}
+    for call in calls:
+        if call.operation != "CreateProcessingJob":
+            continue
+        request: Any = call.request
+        inputs = {each["InputName"]: each.get("S3Input") for each in request["ProcessingInputs"]}
+        for output in request["ProcessingOutputConfig"]["Outputs"]:
+            place = output["S3Output"]["S3Uri"]
+            subject = inputs.get("checkpoint") or inputs.get("model") or output["S3Output"]
+            content = _object(objects / place.removeprefix("s3://") / "evaluation.json")
+            if content is not None:
+                found[subject["S3Uri"].rstrip("/").rpartition("/")[2]] = content
+    return found
+
+
+def _object(file: Path) -> Mapping[str, Any] | None:
+    try:
+        content = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None

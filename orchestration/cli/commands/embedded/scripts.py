@@ -139,8 +139,8 @@ def _lines(report: ScriptReport) -> Iterator[str]:
         yield f"model.tar.gz: {_sized(report.model)}"
     if report.results:
         yield f"results: {_sized(report.results)}"
-    if report.evaluation is not None:
-        yield f"evaluation.json: {json.dumps(report.evaluation, ensure_ascii=False):.500}"
+    for name, content in sorted(report.evaluations.items()):
+        yield f"evaluation.json of {name}: {json.dumps(content, ensure_ascii=False):.500}"
     if report.answer is not None:
         yield f"answer: {json.dumps(report.answer, ensure_ascii=False):.500}"
     how = f"{report.stage} {report.state} in {report.duration_s:.1f} s"
