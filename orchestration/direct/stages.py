@@ -25,8 +25,10 @@ def own_steps(stage: str, steps: Iterable[StepRun]) -> list[StepRun]:
 
 def is_own(stage: str, step: str) -> bool:
     """Return whether a step is one of a stage that only runs if the stage does."""
-    # The choice whether the stage runs is made, and its outputs are collected, in any case.
-    return step.partition(".")[0] == stage and not step.startswith(f"{stage}.when")
+    # The choice whether the stage runs is made, and its outputs are collected, in any case. What
+    # guards a file system holds the stages that read it, and ends as they do.
+    own = step.partition(".")[0] == stage and not step.startswith(f"{stage}.when")
+    return own and step != f"{stage}.guard"
 
 
 def stage_state(

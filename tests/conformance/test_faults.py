@@ -194,6 +194,9 @@ def test_a_job_without_capacity_leaves_no_file_system_in_spite_of_outages(
         assert outcome.last.error == "JobFailed"
         assert "CapacityError" in str(outcome.last.cause)
         assert not jobs(outcome, "CreateProcessingJob")
+        # The stage whose file system it read has done its work.
+        stages = {stage.name: stage.state for stage in outcome.last.stages}
+        assert stages == {"staging": "succeeded", "train": "failed", "evaluate": "not reached"}
 
 
 @pytest.mark.thorough
