@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import re
 import sys
 from types import ModuleType
 from typing import Any
@@ -19,6 +20,8 @@ from orchestration.local.engine.seams import replace
 
 _BATCH = "moto.batch"
 _LONGEST_REMEMBERED = 64
+# A text as it stands, or the exponent of a number with zeros in front.
+_PADDED_EXPONENT = re.compile(r'("(?:[^"\\]|\\.)*")|(?<=\d)([eE][+-]?)0+(?=\d)')
 
 
 def import_engine() -> None:
@@ -75,7 +78,9 @@ def _parsed(definition: str, mode: int) -> Any:
     # Without annotations.
     asl_parser: Any = importlib.import_module("moto.stepfunctions.parser.asl.parse.asl_parser")
     listener = asl_parser.SyntaxErrorListener()
-    lexer = asl_parser.ASLLexer(InputStream(definition))
+    # JSON has 1e-05, as Python writes it; moto's grammar knows 1e-5 only.
+    text = _PADDED_EXPONENT.sub(lambda found: found[1] or found[2], definition)
+    lexer = asl_parser.ASLLexer(InputStream(text))
     parser = asl_parser.ASLParser(CommonTokenStream(lexer))
     parser._interp.predictionMode = mode
     parser.removeErrorListeners()

@@ -311,3 +311,8 @@ def test_a_map_runs_its_items_and_keeps_their_order(aws: EmbeddedAws) -> None:
 @pytest.mark.parametrize("output", ["a text", None, 1.5, ["é"]])
 def test_an_output_is_told_as_json(aws: EmbeddedAws, output: Any) -> None:
     assert output_of(aws, passing(output)) == output
+
+
+def test_numbers_are_read_as_json_has_them(aws: EmbeddedAws) -> None:
+    values = [1e-05, -2.5e-07, 1e22, 10, "1e-05", 'a "quoted\\" 1e-05', "e01"]
+    assert output_of(aws, passing(values)) == values
