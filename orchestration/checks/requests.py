@@ -8,7 +8,7 @@ known yet (an expression) is checked as far as its known parts allow.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 from orchestration.checks.patterns import matches
@@ -91,22 +91,24 @@ def _places(shape: Shape, value: Tree, path: str) -> Iterator[tuple[str, str, Ex
             yield from _places(shape.member, item, f"{path}[{index}]")
 
 
-def texts_for_bytes(service: str, operation: str, request: Mapping[str, Tree]) -> Iterator[str]:
+def texts_for_bytes(
+    service: str, operation: str, request: Mapping[str, Tree], is_text: Callable[[Tree], bool]
+) -> Iterator[str]:
     """Yield where a request has text and the API takes bytes, by the paths."""
     model = operation_model(service, operation)
     if model is not None and model.input_shape is not None:
-        yield from _texts(model.input_shape, request, "")
+        yield from _texts(model.input_shape, request, "", is_text)
 
 
-def _texts(shape: Shape, value: Tree, path: str) -> Iterator[str]:
+def _texts(shape: Shape, value: Tree, path: str, is_text: Callable[[Tree], bool]) -> Iterator[str]:
     if shape.type_name == "blob":
-        if isinstance(value, str | bytes | Join):
+        if isinstance(value, bytes) or is_text(value):
             yield path
     elif isinstance(value, Mapping):
         for key, item in value.items():
             inner = _member(shape, key)
             if inner is not None:
-                yield from _texts(inner, item, f"{path}.{key}" if path else key)
+                yield from _texts(inner, item, f"{path}.{key}" if path else key, is_text)
 
 
 def unknown_fields(service: str, operation: str, request: Mapping[str, Tree]) -> Iterator[str]:

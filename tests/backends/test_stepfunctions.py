@@ -32,6 +32,7 @@ from orchestration.graph import (
     Operation,
     Output,
     Parallel,
+    ParameterSpec,
     Recovery,
     Retry,
     Step,
@@ -425,10 +426,20 @@ def test_text_for_bytes_is_refused_and_json_for_them_is_not() -> None:
     def sending(body: Tree) -> Workflow:
         request: dict[str, Tree] = {"EndpointName": "e", "ContentType": "text/csv", "Body": body}
         asked = Operation("sagemaker-runtime", "InvokeEndpoint", request)
-        return workflow(Call(name="ask", operation=asked))
+        given = (ParameterSpec(name="data"), ParameterSpec(name="rows", type="array"))
+        described = Call(
+            name="described",
+            operation=Operation("sagemaker", "DescribeEndpoint", {"EndpointName": "e"}),
+            outputs={"status": Output(("EndpointStatus",), kind="string")},
+        )
+        ask = Call(name="ask", operation=asked, after=("described",))
+        return workflow(described, ask, parameters=given)
 
-    with pytest.raises(UnsupportedError, match="Body is text, which Step Functions sends as JSON"):
-        stepfunctions.render(sending("1,2,3"))
+    status = Result("described", "status")
+    for text in ("1,2,3", parameter("data"), status, join("of ", status)):
+        with pytest.raises(UnsupportedError, match="Body is text, which Step Functions sends as"):
+            stepfunctions.render(sending(text))
+    assert stepfunctions.render(sending(parameter("rows")))
     made: Any = stepfunctions.render(sending({"instances": [[1, "x"]]}))
     assert made["States"]["ask"]["Arguments"]["Body"] == {"instances": [[1, "x"]]}
 

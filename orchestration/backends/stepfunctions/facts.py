@@ -139,10 +139,14 @@ def _rows(
                 pass
 
 
+def kind(value: Tree, known: Facts) -> Kind:
+    """Return the kind that a tree is sure to have in a run."""
+    return _kind(value, known.kinds, known.parameters)
+
+
 def _kind(
     value: Tree, kinds: Mapping[tuple[str, str], Kind], parameters: Mapping[str, Kind]
 ) -> Kind:
-    """Return the kind that a tree is sure to have in a run."""
     match value:
         case Result(step, output):
             return kinds.get((step, output), "any")

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from orchestration.backends.stepfunctions.calls import recognition
+from orchestration.backends.stepfunctions.facts import facts, kind
 from orchestration.backends.stepfunctions.integrations import services, spelling
-from orchestration.backends.stepfunctions.names import MAX_NAME
+from orchestration.backends.stepfunctions.names import MAX_NAME, Facts
 from orchestration.checks.requests import texts_for_bytes
 from orchestration.errors import Problem
 from orchestration.expressions import Json
@@ -39,10 +40,11 @@ MAX_SECONDS: Final = 99_999_999
 
 def refused(workflow: Workflow) -> Iterator[Problem]:
     """Yield what a workflow asks for and no definition can express."""
+    known = facts(workflow)
     for step in all_steps(workflow.graph):
         match step:
             case Call():
-                yield from dict.fromkeys(p for each in candidates(step) for p in _call(each))
+                yield from dict.fromkeys(p for each in candidates(step) for p in _call(each, known))
             case ForEach(max_concurrency=most) if not 1 <= most <= MAX_CONCURRENCY:
                 message = f"max_concurrency is {most}; a Map state runs 1 to {MAX_CONCURRENCY}"
                 yield Problem(step.name, f"{message} iterations at a time")
@@ -77,8 +79,8 @@ def exceeded(definition: Mapping[str, Json]) -> Iterator[Problem]:
         yield Problem("", f"{size} characters; a definition has at most {MAX_DEFINITION}")
 
 
-def _call(step: Call) -> Iterator[Problem]:
-    yield from _operation(step.name, step.operation)
+def _call(step: Call, known: Facts) -> Iterator[Problem]:
+    yield from _operation(step.name, step.operation, known)
     yield from _outputs(step.name, step.operation, step.outputs)
     patterns = (*recognition.answers(step), *step.retry.errors)
     for pattern in recognition.unclear(step.operation, patterns):
@@ -88,18 +90,18 @@ def _call(step: Call) -> Iterator[Problem]:
             step.name, f"retry.backoff_rate is {step.retry.backoff_rate}; it must be 1 or more"
         )
     if step.until is not None:
-        yield from _until(step.name, step.until)
+        yield from _until(step.name, step.until, known)
         for pattern in recognition.unclear(step.until.poll, step.until.absent):
             yield Problem(step.name, _unclear(step.until.poll, pattern.code))
 
 
-def _until(name: str, until: Until) -> Iterator[Problem]:
-    yield from _operation(name, until.poll)
+def _until(name: str, until: Until, known: Facts) -> Iterator[Problem]:
+    yield from _operation(name, until.poll, known)
     yield from _outputs(name, until.poll, until.outputs)
     if until.stop is not None:
-        yield from _operation(name, until.stop)
+        yield from _operation(name, until.stop, known)
     if until.person is not None:
-        yield from _operation(name, until.person.token)
+        yield from _operation(name, until.person.token, known)
     if until.timeout_s > MAX_SECONDS:
         yield Problem(name, f"until.timeout_s is {until.timeout_s:g}; at most {MAX_SECONDS}")
     if until.gone is not None:
@@ -110,7 +112,7 @@ def _until(name: str, until: Until) -> Iterator[Problem]:
             yield Problem(name, f"may end as gone, so these need a default: {', '.join(lacking)}")
 
 
-def _operation(name: str, operation: Operation) -> Iterator[Problem]:
+def _operation(name: str, operation: Operation, known: Facts) -> Iterator[Problem]:
     if operation.service not in services.known():
         message = f"Step Functions has no integration known here for service {operation.service!r}"
         yield Problem(name, f"{message}; the known ones are {', '.join(services.known())}")
@@ -118,7 +120,8 @@ def _operation(name: str, operation: Operation) -> Iterator[Problem]:
         yield Problem(
             name, f"Step Functions has no integration for {operation.service}:{operation.name}"
         )
-    for path in texts_for_bytes(operation.service, operation.name, operation.request):
+    asked = (operation.service, operation.name, operation.request)
+    for path in texts_for_bytes(*asked, lambda value: kind(value, known) == "string"):
         # Recorded with S3's PutObject on AWS, November 2025: 9 characters were stored as 11 bytes.
         yield Problem(
             name,
