@@ -87,6 +87,9 @@ def test_a_nested_pipeline_runs_once_for_each_element(
         outputs: Any = report.outputs
         words = outputs["each_count"]["words"]
         assert len(set(words)) == 2
+        assert {stage.name: stage.state for stage in report.stages} == dict.fromkeys(
+            ("each_fetch", "each_count", "each_tell", "done"), "succeeded"
+        )
         assert told(report) == {f"de {words[0]}", *(f"done {place}" for place in words)}
         assert outputs["each_tell"]["message"][1] is None
     jobs = aws.state()["sagemaker"]["ProcessingJobs"]
