@@ -8,6 +8,7 @@ known yet (an expression) is checked as far as its known parts allow.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
@@ -18,6 +19,8 @@ from orchestration.expressions import SCALARS, Item, Join, Run, RunAttempt, Tree
 from orchestration.refs import FORMS, Expression, parse
 
 _SAMPLE_RUN = "0123456789ab"
+_LINE_BREAKS = re.compile(r"[\n\r\x85\u2028\u2029]")
+"""What ``.`` does not match in the dialect of AWS's patterns."""
 _MOST_SHOWN = 200
 """Characters of a value in a message; AWS's names and URIs are shorter."""
 
@@ -230,7 +233,10 @@ def _string(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
     elif allowed and value not in allowed:
         yield Problem(path, f"AWS does not know {value!r} here{near(value, allowed)}")
     elif pattern is not None and not matches(pattern, value):
-        yield Problem(path, f"{_shown(value)} does not match AWS's pattern {pattern}")
+        broken = _LINE_BREAKS.search(value)
+        alone = broken and matches(pattern, _LINE_BREAKS.sub(" ", value))
+        does = "has a line break, and so does not" if alone else "does not"
+        yield Problem(path, f"{_shown(value)} {does} match AWS's pattern {pattern}")
 
 
 def _shown(value: str) -> str:

@@ -248,3 +248,11 @@ def test_an_event_without_what_eventbridge_needs_is_refused_before_its_answer_sa
     request = {"Entries": [{"Source": "aws.mine", "DetailType": "Done"}]}
     fields = [problem.field for problem in violations("events", "PutEvents", request)]
     assert fields == ["Entries[0].Detail", "Entries[0].Source"]
+
+
+def test_a_line_break_where_a_pattern_takes_none_is_told() -> None:
+    assert found(training_job(HyperParameters={"words": "a b", "more": "ü{}"})) == found(
+        training_job()
+    )
+    told = found(training_job(HyperParameters={"words": "a\nb"}))["HyperParameters.words"]
+    assert told == r"'a\nb' has a line break, and so does not match AWS's pattern .*"
