@@ -20,7 +20,7 @@ from orchestration.refs import FORMS, Expression, parse
 
 _SAMPLE_RUN = "0123456789ab"
 _LINE_BREAKS = re.compile(r"[\n\r\x85\u2028\u2029]")
-"""What ``.`` does not match in the dialect of AWS's patterns."""
+"""Characters that ``.`` does not match in the dialect of AWS's patterns."""
 _MOST_SHOWN = 200
 """Characters of a value in a message; AWS's names and URIs are shorter."""
 

@@ -216,8 +216,7 @@ def _schedule(client: Any, name: str) -> Schedule | None:
         end=_universal(response.get("EndDate")),
         window_minutes=response["FlexibleTimeWindow"].get("MaximumWindowInMinutes"),
         retry=dict(target.get("RetryPolicy", {})),
-        caught_up=caught_up_in(response.get("Description", "")),
-        created=response.get("CreationDate"),
+        caught_up=caught_up_in(response.get("Description", ""), response["CreationDate"]),
     )
 
 

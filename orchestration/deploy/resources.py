@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from difflib import unified_diff
 from typing import Any, Literal, TypeAlias
 
 from orchestration.backends.origins import bare
 from orchestration.deploy.account import OWNER
 from orchestration.deploy.aliases.model import Alias
-from orchestration.deploy.events.missed import Missed
+from orchestration.deploy.events.missed import CaughtUp, Missed
 from orchestration.deploy.monitoring.alarms import Alarm
 from orchestration.deploy.monitoring.logs import Logging, LogGroup
 from orchestration.deploy.permissions import AssumedRole
@@ -20,8 +19,7 @@ from orchestration.deploy.sources import SourceFolder
 from orchestration.errors import DeployError
 from orchestration.notices import Template
 
-GROUP = "default"
-"""The group of schedules."""
+GROUP = "default"  # of schedules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +95,7 @@ class Schedule:
     window_minutes: int | None = None
     """The flexible time window; without one, runs start at the time itself."""
     retry: Mapping[str, int] = field(default_factory=dict)
-    caught_up: str | None = None
-    """The moment of the deployment that started all runs before it; ``None``: none did."""
-    created: datetime | None = field(default=None, compare=False)
-    """The moment since which it is there."""
+    caught_up: CaughtUp | None = None
 
     def aspects(self) -> dict[str, Any]:
         """Return its parts for comparing and showing."""

@@ -225,3 +225,36 @@ def test_what_is_deleted_is_waited_for_until_it_is_gone(on: On, airflow: LocalAi
     calls = [call for call in report.calls if call.service == "cloudformation"]
     assert calls[0].operation == "DeleteStack"
     assert calls[-1].error_code == "ValidationError"
+
+
+@pytest.mark.parametrize("on", BACKENDS)
+def test_an_element_is_sent_as_the_bytes_that_it_is_or_not_at_all(
+    on: On, airflow: LocalAirflow
+) -> None:
+    put = {
+        "kind": "aws_call",
+        "service": "s3",
+        "operation": "PutObject",
+        "request": {"Bucket": "bucket", "Key": "element", "Body": {"each": "item"}},
+        "for_each": {"items": {"parameter": "items"}, "at_most": 2},
+    }
+    pipeline = Pipeline.parse(
+        {
+            "name": "elements",
+            "region": "us-east-1",
+            "workspace": "s3://bucket/runs",
+            "parameters": {"items": {"type": "array"}},
+            "stages": {"put": put},
+        }
+    )
+    with EmbeddedAws(time_scale=0.005) as aws:
+        s3 = aws.client("s3")
+        s3.create_bucket(Bucket="bucket")
+        for items, state, lies in (([2.5], "succeeded", b"2.5"), (["a"], "succeeded", b"a")):
+            report = run(pipeline, on=on, aws=aws, airflow=airflow, parameters={"items": items})
+            if on == "step-functions" and items == ["a"]:
+                # It would send the text in quotes.
+                state, lies = "failed", b"2.5"
+                assert "Body is text, which Step Functions sends as JSON" in str(report.cause)
+            assert report.state == state, report.cause
+            assert s3.get_object(Bucket="bucket", Key="element")["Body"].read() == lies

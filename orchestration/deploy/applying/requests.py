@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from orchestration.backends import stepfunctions
-from orchestration.deploy.events.missed import caught_up
+from orchestration.deploy.events.missed import told
 from orchestration.deploy.resources import GROUP, Role, Rule, Schedule, StateMachine
 
 
@@ -47,11 +47,11 @@ def schedule_request(schedule: Schedule) -> dict[str, Any]:
     minutes = schedule.window_minutes
     flexible = {"Mode": "FLEXIBLE", "MaximumWindowInMinutes": minutes}
     bounds = {"StartDate": schedule.start, "EndDate": schedule.end}
-    told = f"Starts {_name(schedule.target_arn)}; made by orchestration."
+    starts = f"Starts {_name(schedule.target_arn)}"
     return {
         "Name": schedule.name,
         "GroupName": GROUP,
-        "Description": f"{told}{caught_up(schedule.caught_up)}",
+        "Description": f"{starts}; made by orchestration.{told(schedule.caught_up)}",
         "ScheduleExpression": schedule.expression,
         "ScheduleExpressionTimezone": schedule.timezone,
         **{name: moment for name, moment in bounds.items() if moment is not None},

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +23,6 @@ from orchestration.pipeline.schedules.firing import fires
 from orchestration.refs.times import ISO
 
 if TYPE_CHECKING:
-    from orchestration.deploy.resources import Schedule
     from orchestration.graph import Overlap, ScheduleSpec
 
 SCHEDULED_TIME: Final = "<aws.scheduler.scheduled-time>"
@@ -37,6 +36,16 @@ _MOST: Final = {"queue": 200, "allow": 16}
 """Runs that a deployment starts: those that wait for each other list all others, of which as many
 fit into one answer; of those that don't, Airflow has so many at a time
 (``max_active_runs_per_dag``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """The moments between which a schedule was made whose missed runs its deployment started."""
+
+    since: str
+    """It started those before: ``2027-01-01T05:00:00Z``."""
+    made: datetime | None = field(default=None, compare=False)
+    """EventBridge starts those from then on; ``None``: it is still to be made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,23 +99,24 @@ def between(schedule: ScheduleSpec, begin: datetime, end: datetime) -> Iterator[
     return takewhile(lambda moment: moment < end, moments)
 
 
-def caught_up(since: str | None) -> str:
+def told(caught_up: CaughtUp | None) -> str:
     """Return the sentence of a schedule's description that says what was started before it."""
-    return "" if since is None else _CAUGHT_UP.format(since)
+    return "" if caught_up is None else _CAUGHT_UP.format(caught_up.since)
 
 
-def caught_up_in(description: str) -> str | None:
-    """Return the moment in a schedule's description before which its runs were started."""
+def caught_up_in(description: str, made: datetime) -> CaughtUp | None:
+    """Return what the description of a schedule says of its deployment."""
     match = _SINCE.search(description)
-    return None if match is None else match[1]
+    return None if match is None else CaughtUp(match[1], made)
 
 
-def unwatched(schedule: Schedule, spec: ScheduleSpec, now: datetime) -> Iterator[datetime]:
+def unwatched(
+    caught_up: CaughtUp | None, schedule: ScheduleSpec, now: datetime
+) -> Iterator[datetime]:
     """Yield the times while a schedule was made: over for its deployment, too early for it."""
-    if schedule.caught_up is None or schedule.created is None:
-        return
-    if schedule.created > now - _FORGOTTEN:
-        yield from between(spec, datetime.fromisoformat(schedule.caught_up), schedule.created)
+    made = None if caught_up is None else caught_up.made
+    if caught_up is not None and made is not None and made > now - _FORGOTTEN:
+        yield from between(schedule, datetime.fromisoformat(caught_up.since), made)
 
 
 def run_of(pipeline: str, moment: datetime) -> str:

@@ -13,6 +13,7 @@ from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.deploy.account import Account, Clients, in_its_place
 from orchestration.deploy.events.missed import (
     SCHEDULED_TIME,
+    CaughtUp,
     Missed,
     between,
     run_of,
@@ -94,7 +95,7 @@ def missed(
     if there is None:
         times = between(spec, datetime.fromisoformat(spec.start), now)
     elif (there.expression, there.timezone) == (schedule.expression, schedule.timezone):
-        times = unwatched(there, spec, now)
+        times = unwatched(there.caught_up, spec, now)
     else:
         return None
     fires = (Fire(time=each, run=run_of(pipeline.name, each)) for each in times)
@@ -115,7 +116,7 @@ def marked(schedule: Schedule | None, missed: Missed | None) -> Schedule | None:
     """Return a schedule that is made with the moment up to which its runs are started before."""
     if schedule is None or missed is None or missed.until is None:
         return schedule
-    return replace(schedule, caught_up=written(missed.until))
+    return replace(schedule, caught_up=CaughtUp(written(missed.until)))
 
 
 def looked_up(pipeline: Pipeline, wanted: Sequence[Fire], *, session: Clients) -> tuple[Fire, ...]:

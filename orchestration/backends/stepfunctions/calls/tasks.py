@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from orchestration.backends.jsonata import tree
+from orchestration.backends.jsonata import render, tree
+from orchestration.backends.jsonata.writing import checked, enclosed
 from orchestration.backends.stepfunctions.calls import recognition
+from orchestration.backends.stepfunctions.facts import kind
+from orchestration.backends.stepfunctions.integrations import spelling
 from orchestration.backends.stepfunctions.integrations.choosing import optimised
 from orchestration.backends.stepfunctions.integrations.services import resource
 from orchestration.backends.stepfunctions.names import Scope
 from orchestration.backends.stepfunctions.states import State
+from orchestration.expressions import Json, Tree
 from orchestration.graph import Operation, Retry
+from orchestration.refs import Expression
 
 
 def task(
@@ -28,7 +33,10 @@ def task(
     state: State = {
         "Type": "Task",
         "Resource": optimised(operation) if sync else arn,
-        "Arguments": {name: tree(value, scope) for name, value in operation.request.items()},
+        "Arguments": {
+            name: _argument(operation, name, value, scope)
+            for name, value in operation.request.items()
+        },
     }
     if operation.assumes is not None:
         state["Credentials"] = {"RoleArn": tree(operation.assumes, scope)}
@@ -36,3 +44,13 @@ def task(
     if retriers:
         state["Retry"] = retriers
     return state
+
+
+def _argument(operation: Operation, name: str, value: Tree, scope: Scope) -> Json:
+    """Return a field of a request; one that takes bytes fails where it is text after all."""
+    unknown = isinstance(value, Expression) and kind(value, scope.facts) == "any"
+    if not unknown or not spelling.takes_bytes(operation, name):
+        return tree(value, scope)
+    message = f"{name} is text, which Step Functions sends as JSON, in quotes; give JSON instead"
+    test = "$type($v) != 'string'"
+    return enclosed(checked(render(value, scope), test, "$v", message))

@@ -134,6 +134,14 @@ def carried(operation: Operation, outputs: Mapping[str, Output]) -> Iterator[str
             yield name
 
 
+def takes_bytes(operation: Operation, name: str) -> bool:
+    """Return whether a field of a request, by its name in Step Functions, takes bytes."""
+    shape = _request(operation)
+    members = {} if shape is None else shape.members
+    named = (each for own, each in members.items() if spelled(own) == name)
+    return any(each.type_name == "blob" for each in named)
+
+
 def _operation(operation: Operation) -> Operation:
     shape, request = _request(operation), operation.request
     renamed = {_member(shape, n)[0]: _tree(_member(shape, n)[1], v) for n, v in request.items()}
