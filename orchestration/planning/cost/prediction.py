@@ -114,8 +114,9 @@ def _other_kind(c: Configuration) -> float:
 
 
 _FURTHER: Final = 6.0
-"""Factor on the intervals of kinds of models of which nothing is fitted: ViT g/14 takes 9 to 47 %
-longer than predicted, BART-large 26 to 36 % (rows of `unseen.csv`)."""
+"""Factor on the intervals of kinds of models of which nothing is fitted: BART-large takes 6 to 23 %
+longer than predicted (rows of `unseen.csv`), and ViT g/14 took up to 47 % longer before the kernels
+of its engine were looked up."""
 
 
 def measured(c: Configuration) -> bool:

@@ -134,8 +134,8 @@ def test_few_published_measurements_of_a_training_improve_the_others() -> None:
     fitted = [_revealed("benchmarks", count) for count in (0, 1, 3)]
     assert [round(100 * error) for error, _ in fitted] == [10, 8, 7]
     unseen = [_revealed("unseen", count) for count in (0, 1, 3)]
-    assert [round(100 * error) for error, _ in unseen] == [11, 10, 9]
-    assert [round(100 * held) for _, held in unseen] == [75, 79, 80]
+    assert [round(100 * error) for error, _ in unseen] == [9, 9, 7]
+    assert [round(100 * held) for _, held in unseen] == [81, 84, 84]
 
 
 def test_what_is_unsure_shifts_by_no_more_than_was_measured() -> None:
