@@ -558,9 +558,9 @@ def test_the_choice_is_what_the_rule_says(
 
 def test_the_guide_s_pipeline_judges_the_training_and_its_model(tmp_path: Path) -> None:
     [text, predicted, tournament] = shown(EVALUATION, "yaml")
-    (tmp_path / "src").mkdir()
-    for script in ("train.py", "evaluate.py", "score.py"):
-        (tmp_path / "src" / script).touch()
+    for script in ("train/train.py", "evaluate/evaluate.py", "src/score.py"):
+        (tmp_path / script).parent.mkdir()
+        (tmp_path / script).touch()
     (tmp_path / "judged.yaml").write_text(f"{text}\n{predicted}\n{tournament}", encoding="utf-8")
     workflow = Pipeline.load(tmp_path / "judged.yaml").lower()
     judged = {"best_metric", "passed", "results", "model"}

@@ -107,7 +107,7 @@ def test_a_tag_may_be_what_an_earlier_stage_gives() -> None:
         "train": {**STAGES["train"], "tags": {"by": {"ref": "ask.account"}}},
     }
     data = {"name": "tagged", "workspace": "s3://b/w", "stages": both}
-    [_, train] = all_steps(Pipeline.parse(data).lower().graph)
+    [*_, train] = all_steps(Pipeline.parse(data).lower().graph)
     assert isinstance(train, Call)
     assert tags(dict(train.operation.request)) == {"by": Result("ask.call", "account")}
 

@@ -64,13 +64,13 @@ def lacking(step: Call, scope: Scope) -> Json:
     causes = [] if step.until is None else absent(step.outputs, step.name, scope)
     if not causes:
         return None
-    said = "function($c) {$contains($states.errorOutput.Cause, $c)}"
-    found = f"$m := $filter([{', '.join(causes)}], {said})[0]; $exists($m)"
+    said = "function($t) {$contains($states.errorOutput.Cause, $t)}"
+    found = f"$v := $filter([{', '.join(causes)}], {said})[0]; $exists($v)"
     return {
         "Error": enclosed(
             f"({found} ? {quote(wording.MISSING_OUTPUT)} : $states.errorOutput.Error)"
         ),
-        "Cause": enclosed(f"({found} ? $m : $states.errorOutput.Cause)"),
+        "Cause": enclosed(f"({found} ? $v : $states.errorOutput.Cause)"),
     }
 
 
