@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from copy import deepcopy
+import re
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
+from orchestration.errors import Problem
 from orchestration.expressions import Json, parameter, walk
 from orchestration.graph import Integration, Overlap
 from orchestration.pipeline.afterwards.sections import SECTIONS, STAGES, in_section
 from orchestration.pipeline.description import Description, Parameter
+from orchestration.pipeline.mending.data import mend
 from orchestration.pipeline.notifying import Notify
 from orchestration.pipeline.schedules.model import Schedule
 from orchestration.pipeline.triggers.model import Trigger
@@ -41,6 +43,14 @@ class Written:
     after: tuple[str, ...]
     section: str = STAGES
     """The field of the pipeline that it stands in."""
+    rest: Stage | None = None
+    """The stage, or one that has other values where what was written is wrong."""
+    mended: tuple[str, ...] = ()
+    """The paths of those values."""
+
+    def tells(self, problem: Problem) -> bool:
+        """Return whether a problem is one of what was written, and not of a value in its place."""
+        return not any(_is_of(problem, path) for path in self.mended)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +142,17 @@ class Draft:
         )
 
 
+def _is_of(problem: Problem, path: str) -> bool:
+    """Return whether a problem is one of a field, or names it."""
+    if path.endswith("]"):
+        place, _, number = path.rpartition("[")
+        # A list may be short for an object with that list in it.
+        return (
+            re.match(rf"{re.escape(place)}(\.\w+)?\[{re.escape(number)}", problem.field) is not None
+        )
+    return problem.field.startswith(path) or path.rpartition(".")[2] in problem.message
+
+
 def _integrations(asked: Integration | Mapping[str, Integration]) -> Mapping[str, Integration]:
     return asked if isinstance(asked, Mapping) else {"": asked}
 
@@ -140,6 +161,7 @@ def _whole(stage: Stage) -> Written:
     return Written(
         name=stage.name,
         stage=stage,
+        rest=stage,
         kind=type(stage),
         references=tuple(stage.references()),
         after=stage.after,
@@ -155,9 +177,10 @@ def _has_name(stage: object) -> bool:
 def _written(data: Any, kinds: Kinds) -> Written:
     if isinstance(data, Stage):
         return _whole(data)
-    # A misspelt key is reported already; what is wrong with the rest still has to be.
-    read = _stages([data], kinds) or _stages([_without_unknown(data, kinds)], kinds)
-    if read:
+    # What is wrong is reported already; what is wrong with the rest still has to be.
+    kept, mended = mend(data, lambda given: _stages_of([given], kinds))
+    read = _stages([kept], kinds)
+    if read and not mended:
         return _whole(read[0])
     after = data.get("after")
     names = after if isinstance(after, list | tuple) else ()
@@ -167,31 +190,9 @@ def _written(data: Any, kinds: Kinds) -> Written:
         kind=kinds.get(str(data.get("kind"))),
         references=tuple(_references(data, "")),
         after=tuple(name for name in names if isinstance(name, str)),
+        rest=read[0] if read else None,
+        mended=mended,
     )
-
-
-def _without_unknown(data: Mapping[str, Any], kinds: Kinds) -> Any:
-    """A stage's data without the keys that its models do not have."""
-    from pydantic import ValidationError
-
-    kept = deepcopy(dict(data))
-    try:
-        _adapter("stages").validate_python([data], context=kinds)
-    except ValidationError as error:
-        for item in error.errors(include_url=False, include_input=False):
-            if item["type"] == "extra_forbidden":
-                _remove(kept, item["loc"][1:])
-    return kept
-
-
-def _remove(data: Any, location: Sequence[str | int]) -> None:
-    *parents, last = location
-    for part in parents:
-        inside = part in data if isinstance(data, Mapping) else isinstance(part, int)
-        # Pydantic also names the member of a union that it tried.
-        data = data[part] if inside else data
-    if isinstance(data, dict):
-        data.pop(last, None)
 
 
 def _references(value: Any, path: str) -> Iterator[tuple[str, Expression[object]]]:
@@ -221,9 +222,13 @@ def _stages(data: list[Any], kinds: Kinds) -> tuple[Stage, ...]:
     from pydantic import ValidationError
 
     try:
-        read: tuple[Stage, ...] = _adapter("stages").validate_python(data, context=kinds)
+        return _stages_of(data, kinds)
     except ValidationError:
         return ()
+
+
+def _stages_of(data: list[Any], kinds: Kinds) -> tuple[Stage, ...]:
+    read: tuple[Stage, ...] = _adapter("stages").validate_python(data, context=kinds)
     return read
 
 

@@ -50,7 +50,7 @@ def _of_stages(draft: Draft) -> Iterator[Problem]:
             yield Problem("", f"{count} stages have this name", stage=name)
     stages = {written.name: written for written in draft.stages}
     for written in draft.stages:
-        for problem in _of_stage(written, stages, draft):
+        for problem in filter(written.tells, _of_stage(written, stages, draft)):
             yield replace(problem, stage=written.name)
         if written.stage is not None:
             beside = written.stage.check_beside(_readable(draft))
@@ -90,11 +90,11 @@ def _of_stage(written: Written, stages: Mapping[str, Written], draft: Draft) -> 
     for other in written.after:
         if other not in stages:
             yield Problem("after", f"there is no stage {other!r}{near(other, stages)}")
-    if written.stage is not None:
-        yield from _checked(written.stage, draft)
-        yield from _tags(written.stage.tags)
-        yield from archives.problems(written.stage, _readable(draft))
-        for field, source in written.stage.sources():
+    if written.rest is not None:
+        yield from _checked(written.rest, draft)
+        yield from _tags(written.rest.tags)
+        yield from archives.problems(written.rest, _readable(draft))
+        for field, source in written.rest.sources():
             yield from _source(field, source)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -178,3 +179,56 @@ def test_an_endpoint_that_shall_wait_for_machines_is_told_what_becomes_of_it() -
         "stages.a.wait_for_capacity_h: is unknown here: an endpoint is requested once. A new one "
         "without machines is Failed"
     )
+
+
+def found(**stage: Any) -> dict[str, str]:
+    data = {"name": "p", "workspace": "s3://b/w", "stages": {"one": stage}}
+    with pytest.raises(PipelineError) as error:
+        Pipeline.parse(data)
+    problems = error.value.problems
+    return {problem.path.removeprefix("stages.one."): problem.message for problem in problems}
+
+
+TRAINING: dict[str, Any] = {
+    "kind": "training_job",
+    "image": "image",
+    "cluster": {"instance_type": "ml.m5.large"},
+}
+
+
+def test_a_value_that_makes_a_job_impossible_hides_no_other_mistake() -> None:
+    wrong = found(
+        **TRAINING,
+        max_runtime_s=-1,
+        channels={"train": "bucket/train"},
+        output={"uri": "bucket/out"},
+        after=["nobody"],
+        tags={"aws:team": "vision"},
+    )
+    assert set(wrong) == {
+        "max_runtime_s",
+        "channels.train.uri",
+        "output.uri",
+        "after",
+        "tags.aws:team",
+    }
+
+
+def test_nothing_is_said_of_a_default_in_the_place_of_a_wrong_value() -> None:
+    # A wait of 3600 s is less than the default of max_runtime_s.
+    wrong = found(**TRAINING, max_runtime_s=-1, spot={"max_wait_s": 3600}, checkpoints={})
+    assert set(wrong) == {"max_runtime_s"}
+
+
+@pytest.mark.parametrize("short", [True, False])
+def test_a_case_that_does_not_parse_hides_none_that_is_wrong(short: bool) -> None:
+    cases = [{"body": 1}, *({"request": 1, "status": status} for status in (302, 200, "x"))]
+    wrong = found(
+        kind="deployment",
+        image="image",
+        model_data="bucket/model",
+        instance_type="ml.m5.large",
+        update={"trial": cases if short else {"cases": cases}},
+    )
+    places = {re.sub(r"update\.trial(\.cases)?", "", field) for field in wrong}
+    assert places == {"[0].request", "[0].body", "[1].status", "[3].status", "model_data"}

@@ -128,7 +128,7 @@ def test_what_can_not_work_is_refused_with_its_place_and_a_way_out(name: str) ->
 @pytest.mark.parametrize("name", PATHS)
 def test_a_mistake_is_reported_once(name: str) -> None:
     paths = [problem.path for problem in said(name)]
-    follow = {"groups_and_type": 2, "trn1_tensorflow": 2, "p2_pt1131": 2}
+    follow = {"groups_and_type": 2, "trn1_tensorflow": 2, "p2_pt1131": 2, "fsx_bad_mode": 2}
     assert len(paths) == follow.get(name, 1), paths
 
 
