@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,6 +11,7 @@ from orchestration.checks import rules
 from orchestration.errors import PipelineError, Problem
 from orchestration.expressions import Apply, Function, Join, Parameter, Tree, walk
 from orchestration.graph import (
+    Call,
     Graph,
     ParameterSpec,
     Workflow,
@@ -35,6 +37,8 @@ from orchestration.pipeline.unchanged import Ending
 from orchestration.stages import Context, Stage
 
 _PARTS_OF_URI = (Function.S3_BUCKET, Function.S3_KEY)
+_S3_FIELD = re.compile(r"S3(Uri|OutputPath|FailurePath)$")
+"""Fields of SageMaker's requests: botocore, 1.43."""
 
 
 def lower(pipeline: Description) -> Workflow:
@@ -192,17 +196,34 @@ def _parameters(
 
 
 def _uris(graph: Graph) -> Iterator[str]:
-    """Yield the parameters that each run takes a bucket or a key from."""
+    """Yield the parameters that each run reads as S3 URIs, or as the beginnings of such."""
     for step in always(graph):
-        for node in (node for tree in trees(step) for node in walk(tree)):
-            if not (isinstance(node, Apply) and node.function in _PARTS_OF_URI):
-                continue
-            [uri] = node.arguments
+        own = [
+            node.arguments[0]
+            for tree in trees(step)
+            for node in walk(tree)
+            if isinstance(node, Apply) and node.function in _PARTS_OF_URI
+        ]
+        asked = step.operation.request if isinstance(step, Call) else {}
+        for uri in (*own, *_uris_of_request(asked)):
             if isinstance(uri, Apply) and uri.function is Function.DIRECTORY:
                 [uri] = uri.arguments
             begin = uri.parts[0] if isinstance(uri, Join) else uri
             if isinstance(begin, Parameter):
                 yield begin.name
+
+
+def _uris_of_request(request: Tree) -> Iterator[Tree]:
+    """Yield the values of a request's fields that hold S3 URIs."""
+    if isinstance(request, Mapping):
+        for name, value in request.items():
+            if _S3_FIELD.search(name):
+                yield value
+            else:
+                yield from _uris_of_request(value)
+    elif isinstance(request, list | tuple):
+        for value in request:
+            yield from _uris_of_request(value)
 
 
 def _skipped_looks(lowered: Lowered) -> Iterator[Problem]:

@@ -54,6 +54,8 @@ class Walk:
     root: Path
     include: frozenset[str]
     """POSIX paths, of files and folders, that are sent although they would be refused."""
+    prefix: str = ""
+    """The path of the folder in what is packed, with a slash, where it is a part of that."""
     problems: list[Problem] = field(default_factory=list)
     """The refusals of files, complete once :meth:`files` is through."""
     _count: int = 0
@@ -90,7 +92,7 @@ class Walk:
         if entry.is_symlink() and not self._may_follow(path, name, around):
             return
         if not self._is_named(name) and _is_secret(entry.name):
-            self._refuse(name, f"looks like a secret; {_NAME_IT}: include: [{name}]")
+            self._refuse(name, f"looks like a secret; {_NAME_IT}: {self._include(name)}")
         elif path.is_dir():
             yield from self._folder(path, f"{name}/", (*around, path.resolve()))
         elif path.is_file():
@@ -109,9 +111,12 @@ class Walk:
             return False
         if not target.is_relative_to(around[0]) and not self._is_named(name):
             where = f"is a link to {target}, outside of the folder"
-            self._refuse(name, f"{where}; {_NAME_IT}: include: [{name}]")
+            self._refuse(name, f"{where}; {_NAME_IT}: {self._include(name)}")
             return False
         return True
+
+    def _include(self, name: str) -> str:
+        return f"include: [{self.prefix}{name}]"
 
     def _is_named(self, name: str) -> bool:
         parts = name.split("/")

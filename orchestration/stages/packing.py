@@ -55,11 +55,12 @@ def _further(
     if place.is_file():
         return {name: place}, []
     if not place.is_dir():
-        return {}, [Problem("", f"there is no folder or file {place}")]
+        beside = [each.name for each in place.parent.glob("*")]
+        return {}, [Problem("", f"there is no folder or file {place}{near(name, beside)}")]
     inside = frozenset(
         path.removeprefix(f"{name}/") for path in include if path.startswith(f"{name}/")
     )
-    walk = Walk(place, inside)
+    walk = Walk(place, inside, prefix=f"{name}/")
     return {f"{name}/{path}": file for path, file in walk.files()}, walk.problems
 
 

@@ -123,7 +123,10 @@ def test_dependencies_that_are_missing_are_reported(path: Path, shared: Path) ->
     with pytest.raises(PipelineError) as error:
         Pipeline.load(path)
     assert [(problem.path, problem.message) for problem in error.value.problems] == [
-        ("stages.train.source.dependencies[0]", f"there is no folder or file {shared}")
+        (
+            "stages.train.source.dependencies[0]",
+            f"there is no folder or file {shared}; there is p.yaml, src",
+        )
     ]
 
 

@@ -83,8 +83,12 @@ def test_all_that_is_wrong_with_dependencies_is_told_at_once(tmp_path: Path) -> 
         list(files(made, dependencies=names))
     told = {problem.field: problem.message for problem in error.value.problems}
     assert told["dependencies[0]"] == "the code already holds 'lib'; rename one of them"
-    assert told["dependencies[1]"] == f"there is no folder or file {tmp_path}/gone"
+    missing = f"there is no folder or file {tmp_path}/gone; there is keys, lib, train"
+    assert told["dependencies[1]"] == missing
     assert "keys/id_rsa looks like a secret" in told["dependencies[2]"]
+    assert told["dependencies[2]"].endswith("include: [keys/id_rsa]")
+    with pytest.raises(PipelineError, match=r"/kyes; did you mean 'keys'\?"):
+        list(files(made, dependencies=[str(tmp_path / "kyes")]))
     allowed = files(made, dependencies=names[2:], include=["keys/id_rsa"])
     assert "keys/id_rsa" in dict(allowed)
 
