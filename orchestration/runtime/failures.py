@@ -6,6 +6,7 @@ https://docs.aws.amazon.com/sagemaker/latest/dg/build-your-own-processing-contai
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import traceback
 from pathlib import Path
@@ -72,7 +73,8 @@ def reported_failures(path: Path | None = None) -> Iterator[None]:
 
 def _reason(error: BaseException) -> str:
     text = _exit_text(error) if isinstance(error, SystemExit) else _text(error)
-    frames = traceback.extract_tb(error.__traceback__)
+    every = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in every if frame.filename != argparse.__file__] or every
     if not frames:
         return text
     return f"{text} ({Path(frames[-1].filename).name}:{frames[-1].lineno})"
@@ -83,7 +85,18 @@ def _exit_text(error: SystemExit) -> str:
         return str(error.code)
     # When a script prints an error and exits, as argparse does, the error is still attached.
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return f"exit status {error.code}" + (f": {_text(cause)}" if cause else "")
+    said = _text(cause) if cause else _printed(error)
+    return f"exit status {error.code}" + (f": {said}" if said else "")
+
+
+def _printed(error: SystemExit) -> str:
+    """Return what argparse printed before it ended the script; it attaches no error of its own."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None or last.tb_frame.f_code is not argparse.ArgumentParser.exit.__code__:
+        return ""
+    return str(last.tb_frame.f_locals.get("message") or "").strip()
 
 
 def _text(error: BaseException) -> str:

@@ -227,6 +227,15 @@ def test_what_a_script_printed_before_it_exited_is_the_reason(tmp_path: Path) ->
     )
 
 
+def test_an_unknown_hyperparameter_is_the_reason(tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser(prog="train.py")
+    with pytest.raises(SystemExit), reported_failures(tmp_path / "failure"):
+        parser.parse_args(["--epoch", "3"])
+    reason = (tmp_path / "failure").read_text()
+    said = "exit status 2: train.py: error: unrecognized arguments: --epoch 3 (test_stopping.py:"
+    assert reason.startswith(said)
+
+
 def test_a_reason_that_can_not_be_written_hides_no_error(tmp_path: Path) -> None:
     (tmp_path / "output").touch()
     with (
