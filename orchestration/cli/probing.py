@@ -204,7 +204,7 @@ def vendor_runtime(
     To DIRECTORY/orchestration_runtime, which needs nothing but the standard library of Python 3.8.
     Run again, it refreshes the copy.
 
-    Example: `orchestrate vendor-runtime src`
+    Example: `orchestrate vendor-runtime train`
     """
     from orchestration.cli.commands.beginning import vendoring
 

@@ -46,7 +46,7 @@ def block(language: str, what: str = "") -> str:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The pipelines of the README, with their code, in the current folder."""
-    for script in ("train/train.py", "evaluate/evaluate.py", "src/train.py"):
+    for script in ("train/train.py", "evaluate/evaluate.py"):
         (tmp_path / script).parent.mkdir()
         (tmp_path / script).touch()
     for name in ("digits.yaml", "chat.yaml"):
