@@ -33,7 +33,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, TypeAlias, cast
 
 Facts: TypeAlias = Mapping[str, str | None]
@@ -111,6 +111,7 @@ def _rule(row: Mapping[str, str]) -> Rule:
     )
 
 
+@lru_cache(maxsize=10_000)
 def _matches(pattern: str, value: str | None) -> bool:
     return value is not None and any(_is(each, value) for each in pattern.split("|"))
 

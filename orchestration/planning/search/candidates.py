@@ -21,8 +21,14 @@ from orchestration.planning.search.answers.besides import besides
 from orchestration.planning.search.configurations import attention, configuration, machine_of
 from orchestration.planning.search.layouts import Kin, Layout
 from orchestration.planning.search.places.alike import Places
-from orchestration.planning.search.places.memory import Miss, Room, micro_batches
-from orchestration.planning.search.places.place import Candidate, Order, order
+from orchestration.planning.search.places.memory import (
+    LaidOut,
+    Miss,
+    Needs,
+    Room,
+    micro_batches,
+)
+from orchestration.planning.search.places.place import Candidate, Fastest, order
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Task
 from orchestration.planning.search.work import Shared, Stream, Work
@@ -100,8 +106,7 @@ class Cluster:
             return 0.0
         if not self._offloads_of(kin):
             return inf
-        needs = self._shared.needs_of(self._kernels, kin, self._laid_out)
-        expected = needs.least(1, count, self._room.least)
+        expected = self._needs(kin).least(1, count, self._room.least)
         return expected * margin(self._accelerator, self.task.model)
 
     def holds(self, streams: Iterable[Stream]) -> bool:
@@ -255,15 +260,17 @@ class Cluster:
         return places
 
     def _placed(self, kin: Kin) -> Places:
-        shared = self._shared
-        needs = shared.needs_of(self._kernels, kin, self._laid_out)
-        micros = shared.micros_of(self.instance, self.count, kin)
-        return Places(kin, *self._laid_out(kin), self._room, needs, micros, self._predictions)
+        needs = self._needs(kin)
+        known = self._shared.known_of((self.instance.name, self.count), kin, needs)
+        return Places(kin, self._laid_out(kin), self._room, known)
 
-    def _laid_out(self, kin: Kin) -> tuple[tuple[Configuration, ...], tuple[Offload, ...]]:
-        """Return the configurations of layouts that compute alike, and what they may offload."""
+    def _needs(self, kin: Kin) -> Needs:
+        return self._shared.needs_of(self._kernels, kin, self._laid_out)
+
+    def _laid_out(self, kin: Kin) -> LaidOut:
         c = self.configuration(kin.first)
-        return tuple(c.sharded(layout.shard) for layout in kin.layouts), self._offloads_of(kin)
+        every = tuple(c.sharded(layout.shard) for layout in kin.layouts)
+        return LaidOut(every, self._offloads_of(kin))
 
     def _offloads_of(self, kin: Kin) -> tuple[Offload, ...]:
         is_sharded = kin.first.family == "sharded"
@@ -282,23 +289,6 @@ class Cluster:
             self.task, layout, machine_of(self.instance, self.count, layout),
             batch=batch, micro=micro, recompute=recompute, offload=offload,
         )  # fmt: skip
-
-
-class Fastest:
-    """The fastest configuration of those that were tried."""
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        self.candidate: Candidate | None = None
-        self.seconds = inf
-        """Its time, which a bound on a better one is not above."""
-        self._order: tuple[Order, float] | None = None
-
-    def take(self, candidate: Candidate, bound: float) -> None:
-        """Note a configuration that fits; of equal ones, that with the lower bound."""
-        key = (candidate.order, bound)
-        if self._order is None or key < self._order:
-            self.candidate, self.seconds, self._order = candidate, candidate.seconds, key
 
 
 _OFFLOADS: Final = ("none", "optimizer", "all")

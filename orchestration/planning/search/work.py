@@ -6,16 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from orchestration.planning.cost.memory import passing_parts
-from orchestration.planning.model.configuration import (
-    Attention,
-    Configuration,
-    Offload,
-    Recompute,
-)
+from orchestration.planning.model.configuration import Attention, Offload, Recompute
 from orchestration.planning.search.layouts import Kin, kins, layouts
-from orchestration.planning.search.places.alike import Micros
+from orchestration.planning.search.places.alike import Known, Micros
 from orchestration.planning.search.places.bounds import Bounds, Devices
-from orchestration.planning.search.places.memory import Needs, Passings
+from orchestration.planning.search.places.memory import LaidOut, Needs, Passings
 from orchestration.planning.search.places.predictions import Predictions
 from orchestration.planning.search.strategy_choice import StrategyCache
 
@@ -27,7 +22,6 @@ if TYPE_CHECKING:
 Kernels = tuple[Attention, bool, tuple[Offload, ...]]
 """Attention's kernel, whether the device is a Neuron one, and what may be offloaded: what
 configurations differ in beside machines."""
-LaidOut = Callable[[Kin], tuple[tuple[Configuration, ...], tuple[Offload, ...]]]
 
 
 class Shared:
@@ -60,23 +54,23 @@ class Shared:
             self._kins[key] = kins(layouts(self.task, instance, count))
         return self._kins[key]
 
-    def micros_of(self, instance: Instance, count: int, kin: Kin) -> Micros:
-        """Return the known times of a micro-batch, which further instances do not change."""
-        return self._micros.setdefault((instance.name, count > 1, kin.first.alike), {})
+    def known_of(self, cluster: tuple[str, int], kin: Kin, needs: Needs) -> Known:
+        """Return what is known of layouts on instances; further ones change no micro-batch."""
+        name, count = cluster
+        micros = self._micros.setdefault((name, count > 1, kin.first.alike), {})
+        return Known(needs, micros, self.predictions)
 
-    def needs_of(self, kernels: Kernels, kin: Kin, laid_out: LaidOut) -> Needs:
+    def needs_of(self, kernels: Kernels, kin: Kin, lay_out: Callable[[Kin], LaidOut]) -> Needs:
         """Return the known needs of memory, which are the same on machines with such kernels.
 
-        `laid_out`: makes the configurations on some machine, with what may be offloaded.
+        `lay_out`: makes the configurations on some machine.
         """
         needs = self._needs.get((kernels, kin))
         if needs is None:
-            configurations, offloads = laid_out(kin)
-            first = kin.first
-            key = (kernels, first.family, first.zero, passing_parts(configurations[0]))
-            passings = self._passings.setdefault(key, {})
-            needs = Needs(configurations, offloads, passings, self.predictions)
-            self._needs[kernels, kin] = needs
+            laid_out, first = lay_out(kin), kin.first
+            parts = passing_parts(laid_out.configurations[0])
+            passings = self._passings.setdefault((kernels, first.family, first.zero, parts), {})
+            needs = self._needs[kernels, kin] = Needs(laid_out, passings, self.predictions)
         return needs
 
 

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import product
+from typing import NamedTuple
 
 from orchestration.planning.cost.data_parallel import Exchange
 from orchestration.planning.cost.estimates import (
@@ -15,10 +16,10 @@ from orchestration.planning.cost.estimates import (
     replica_seconds,
 )
 from orchestration.planning.cost.step_time import ROUNDED, MicroTime, ReplicaTime
-from orchestration.planning.model.configuration import Configuration, Offload, Recompute
+from orchestration.planning.model.configuration import Offload, Recompute
 from orchestration.planning.search.layouts import Kin
 from orchestration.planning.search.measured.corrections import MemoryCorrection
-from orchestration.planning.search.places.memory import Needs, Room, micro_batches
+from orchestration.planning.search.places.memory import LaidOut, Needs, Room, micro_batches
 from orchestration.planning.search.places.place import Place
 from orchestration.planning.search.places.predictions import Predictions
 
@@ -26,31 +27,29 @@ Micros = dict[tuple[int, Recompute], MicroTime]
 """Times of a micro-batch, by its samples and what is recomputed."""
 
 
+class Known(NamedTuple):
+    """Predictions that clusters share, of layouts that compute alike."""
+
+    needs: Needs
+    micros: Micros
+    every: Predictions
+
+
 class Places:
     """Layouts on one cluster that compute alike: they differ in ranks that share states."""
 
-    def __init__(
-        self,
-        kin: Kin,
-        configurations: tuple[Configuration, ...],
-        offloads: tuple[Offload, ...],
-        room: Room,
-        needs: Needs,
-        micros: Micros,
-        predictions: Predictions,
-    ) -> None:
-        """Take each layout's configuration, and what is known of their needs and times."""
+    def __init__(self, kin: Kin, laid_out: LaidOut, room: Room, known: Known) -> None:
+        """Take what is known of their needs and times."""
+        configurations, offloads = laid_out
+        self._needs, self._micros, self._predictions = known
         self.configuration = configurations[0]
         self.replicas = self.configuration.data
         self.each = tuple(
-            Place(index, layout, c, offloads, predictions)
+            Place(index, layout, c, offloads, self._predictions)
             for index, (layout, c) in enumerate(zip(kin.layouts, configurations, strict=True))
         )
         self._layout = kin.first
         self._room = room
-        self._needs = needs
-        self._micros = micros
-        self._predictions = predictions
         self._margin = margin(self.configuration.machine.accelerator, self.configuration.model)
         self._hosts: dict[tuple[int, Offload], bool] = {}
         self._corrections: dict[tuple[Recompute, Offload], MemoryCorrection | None] = {}

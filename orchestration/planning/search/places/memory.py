@@ -44,22 +44,22 @@ class Room(NamedTuple):
         return "full" if "full" in self.recomputes else self.recomputes[-1]
 
 
+class LaidOut(NamedTuple):
+    """Layouts that compute alike, on some machines."""
+
+    configurations: tuple[Configuration, ...]
+    """One for each layout, with any work."""
+    offloads: tuple[Offload, ...]
+    """States that they may offload."""
+
+
 class Needs:
     """Expected GiB of layouts that compute alike, on any machines with as many devices."""
 
-    def __init__(
-        self,
-        configurations: tuple[Configuration, ...],
-        offloads: tuple[Offload, ...],
-        passings: Passings,
-        predictions: Predictions,
-    ) -> None:
-        """Take each layout's configuration, whatever its work, and what it may offload.
-
-        `passings`: known activations, which no sharding of states changes.
-        """
+    def __init__(self, laid_out: LaidOut, passings: Passings, predictions: Predictions) -> None:
+        """Take known activations, which no sharding of states changes."""
+        configurations, self._offloads = laid_out
         self._configurations = configurations
-        self._offloads = offloads
         self._passings = passings
         self._predictions = predictions
         self._c = c = configurations[0]

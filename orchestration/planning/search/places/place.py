@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 from orchestration.planning.cost.estimates import Ranks, ranks_seconds
 from orchestration.planning.cost.step_time import ReplicaTime
@@ -33,6 +34,23 @@ Order = tuple[float, int, int, int]
 def order(seconds: float, layout: Layout, batch: int, micro: int) -> Order:
     """Return a sort key: faster, then simpler, then a smaller batch, then larger micro-batches."""
     return (seconds, layout.rank, batch, -micro)
+
+
+class Fastest:
+    """The fastest configuration of those that were tried."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self.candidate: Candidate | None = None
+        self.seconds = inf
+        """Its time, which a bound on a better one is not above."""
+        self._order: tuple[Order, float] | None = None
+
+    def take(self, candidate: Candidate, bound: float) -> None:
+        """Note a configuration that fits; of equal ones, that with the lower bound."""
+        key = (candidate.order, bound)
+        if self._order is None or key < self._order:
+            self.candidate, self.seconds, self._order = candidate, candidate.seconds, key
 
 
 class Place:
