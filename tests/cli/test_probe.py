@@ -242,7 +242,7 @@ def test_only_jobs_and_their_bounded_cost_are_shown_on_a_dry_run(
     said = orchestrate("probe", pipeline, "--aws", "--dry-run", "-p", "bucket=work")
     assert said.status == 0
     lines = said.err.splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 2
     assert lines[0].startswith("1 x ml.g5.xlarge: one device, 20 steps of about ")
     assert all("min at most, $" in line and line.endswith(" at most") for line in lines)
     for options in (("--aws", "--dry-run"), ("--dry-run",)):

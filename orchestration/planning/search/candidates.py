@@ -274,7 +274,10 @@ class Cluster:
 
     def _offloads_of(self, kin: Kin) -> tuple[Offload, ...]:
         is_sharded = kin.first.family == "sharded"
-        return self._offloads[is_sharded, is_sharded and kin.first.zero == 3]
+        kinds = self._offloads[is_sharded, is_sharded and kin.first.zero == 3]
+        # One rank has nothing to share, and such an engine only to offload.
+        alone = is_sharded and kin.first.shard == 1
+        return tuple(kind for kind in kinds if not (alone and kind == "none"))
 
     def configuration(
         self,
