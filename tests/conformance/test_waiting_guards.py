@@ -93,11 +93,12 @@ def aws() -> Iterator[EmbeddedAws]:
 
 def pipeline(name: str, refused: str) -> Pipeline:
     """Return a pipeline with a stage that reads what the wait for its file system tells."""
+    body = {"name": {"ref": "share.mount_name"}}
     record = {
         "kind": "aws_call",
         "service": "s3",
         "operation": "PutObject",
-        "request": {"Bucket": "bucket", "Key": "mounted", "Body": {"ref": "share.mount_name"}},
+        "request": {"Bucket": "bucket", "Key": "mounted", "Body": body},
     }
     return Pipeline.parse(
         {
