@@ -119,7 +119,8 @@ def optimizer_time(c: Configuration, s: Sizes, r: Rates, k: Coefficients) -> flo
     """
     parameters = owned_parameters(c, s)
     if c.offload == "none":
-        moved = k.optimizer_traffic * c.update_traffic * updated_bytes(c)
+        more = c.update_traffic if c.optimizer == "adamw" else 1.0
+        moved = k.optimizer_traffic * more * updated_bytes(c)
         return parameters * moved / r.memory
     gradient = parameter_bytes(c).gradient
     sent, fetched = c.micro_batches * gradient, c.element_bytes

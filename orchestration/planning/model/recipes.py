@@ -239,6 +239,8 @@ _RECIPES: Mapping[str, Recipe] = MappingProxyType({
         "NxD's training loop ends a graph between the backward pass and the optimizer, whose ZeRO "
         "1 reduces and gathers (examples/training/llama/tp_zero1_llama_hf_pretrain)",
     ),
+    "tensorflow": Recipe(source="updates by one kernel for each tensor (ResourceApplyAdam)"),
+    "mxnet": Recipe(source="updates by one kernel for each tensor (adam_update)"),
 })  # fmt: skip
 
 _DEFAULT = Recipe(

@@ -107,7 +107,7 @@ class Cluster:
         if not self._offloads_of(kin):
             return inf
         expected = self._needs(kin).least(1, count, self._room.least)
-        return expected * margin(self._accelerator, self.task.model)
+        return expected * margin(self._accelerator, self.task.model) * _LEAST
 
     def holds(self, streams: Iterable[Stream]) -> bool:
         """Return whether any batch fits, however long it takes: one by one, or all at once."""
@@ -142,9 +142,9 @@ class Cluster:
                     most_s = bound
         return most_s
 
-    def best(self, streams: Iterable[Stream]) -> Candidate | None:
-        """Return the fastest configuration that fits."""
-        best = Fastest()
+    def best(self, streams: Iterable[Stream], longest_s: float = inf) -> Candidate | None:
+        """Return the fastest configuration that fits, if it takes no longer than that."""
+        best = Fastest(longest_s)
         for stream in streams:
             if stream.bound > best.seconds:
                 break
@@ -293,6 +293,10 @@ class Cluster:
             batch=batch, micro=micro, recompute=recompute, offload=offload,
         )  # fmt: skip
 
+
+_LEAST: Final = 0.99
+"""Least share of the need with what is recomputed for least memory: of few tokens, single operators
+recomputed may need up to 0.6 % less than whole layers."""
 
 _OFFLOADS: Final = ("none", "optimizer", "all")
 

@@ -78,7 +78,8 @@ def engine_of(task: Task, layout: Layout, accelerator: str) -> Recipe:
         return recipe(task.engine)
     if layout.family == "sharded":
         return recipe("pytorch fsdp" if layout.zero == 3 else "deepspeed")
-    return recipe("pytorch")
+    name = task.framework.name
+    return recipe(name if name in ("tensorflow", "mxnet") else "pytorch")
 
 
 def attention(task: Task, accelerator: str) -> Attention:

@@ -123,7 +123,8 @@ class _Search:
         estimated = chosen is not None and chosen.price is not None and chosen.price.estimate
         for plan in self.plans:
             if chosen is not None and plan is not chosen:
-                unknown = why_doubtful(self.task, plan) if self.is_better(plan, chosen) else ""
+                better = self.is_better(plan, chosen)
+                unknown = why_doubtful(self.task, plan, chosen) if better else ""
                 self.rejected.append(beaten(plan, chosen, unknown))
         return Plans(
             task=self.task,
@@ -252,13 +253,18 @@ class _Search:
         self.plans.append(plan)
 
     def within_limits(self, plans: Iterable[Plan]) -> Plan | None:
-        """Return the first plan that keeps every limit, or else the first."""
-        first = None
+        """Return the first plan that keeps every limit, or else the first.
+
+        A later one, which offloads more, has to be faster even at the high end.
+        """
+        best, is_within = None, False
         for plan in plans:
-            if broken_limit(plan, self.space, self.objective) is None:
-                return plan
-            first = first or plan
-        return first
+            within = broken_limit(plan, self.space, self.objective) is None
+            if best is None or (
+                plan.time_s.high < best.time_s.expected if within == is_within else within
+            ):
+                best, is_within = plan, within
+        return best
 
     def plan(self, cluster: Cluster, candidate: Candidate) -> Plan:
         instance, count = cluster.instance, cluster.count
@@ -270,8 +276,16 @@ class _Search:
         if best is None:
             return None, ()
         every = [best, *self.alternatives(best)]
-        allowed = (p for p in every if broken_limit(p, self.space, self.objective) is None)
-        chosen = simplest(best, allowed)
+        most = doubts_of(self.task, best)
+        chosen = simplest(
+            best,
+            (
+                plan
+                for plan in every
+                if doubts_of(self.task, plan) <= most
+                and broken_limit(plan, self.space, self.objective) is None
+            ),
+        )
         self.plans[self.plans.index(best)] = chosen
         others = (plan for plan in every if plan is not chosen)
         return chosen, tuple(sorted(others, key=lambda plan: plan.time_s.expected))
@@ -294,11 +308,17 @@ class _Search:
                 yield self.plan(clusters[-1], best)
 
     def scaling(self, sites: Iterable[Site], chosen: Plan | None) -> tuple[Plan, ...]:
-        """Return the best plan for each number of instances of the chosen type, without limits."""
-        same = [] if chosen is None else [s for s in sites if s.name == chosen.instance_type]
+        """Return a plan for each number of instances of the chosen type: of others, the best.
+
+        Others may break a limit.
+        """
+        if chosen is None:
+            return ()
+        count = chosen.instance_count
+        same = [s for s in sites if s.name == chosen.instance_type and s.cluster.count != count]
         found = [(site.cluster, site.tiers.best) for site in same]
         plans = [self.plan(cluster, best) for cluster, best in found if best is not None]
-        return tuple(sorted(plans, key=lambda plan: plan.instance_count))
+        return tuple(sorted([chosen, *plans], key=lambda plan: plan.instance_count))
 
     def reject_misfit(self, cluster: Cluster, kins: Iterable[Kin], layout: str = "") -> None:
         miss = cluster.nearest(kins)

@@ -68,9 +68,15 @@ def doubts_of(task: Task, plan: Plan) -> int:
     return known + _offloads_unmeasured(task, plan)
 
 
+def is_timed(task: Task) -> bool:
+    """Return whether a step of the task's model was timed, on any instances."""
+    digest = model_digest(task.model)
+    return any(each.step_time_s is not None and each.model == digest for each in task.measurements)
+
+
 def _offloads_unmeasured(task: Task, plan: Plan) -> bool:
     """Return whether a plan offloads, whose predictions are the least sure."""
-    return plan.configuration.offload != "none" and not task.measurements
+    return plan.configuration.offload != "none" and not is_timed(task)
 
 
 def choose(
@@ -87,7 +93,13 @@ def choose(
         return None, None
 
     most = doubts_of(task, best)
-    surer = [p for p in plans if doubts_of(task, p) < most and _is_as_good(p, best, objective)]
+    surer = [
+        p
+        for p in plans
+        if doubts_of(task, p) < most
+        and _is_as_good(p, best, objective)
+        and (not _offloads_unmeasured(task, p) or _is_no_later(p, best, objective))
+    ]
     if not surer:
         return best, None
     chosen = min(surer, key=lambda p: (doubts_of(task, p), is_scarce(p.instance_type), *rank(p)))
@@ -116,19 +128,32 @@ def _is_as_good(plan: Plan, best: Plan, objective: Objective) -> bool:
     return ours.expected <= theirs.high and other.expected <= _LONGEST * others.expected
 
 
-def missing_facts(task: Task, plan: Plan) -> str:
-    """Return what somebody could find out to make a plan as sure as others."""
+def _is_no_later(plan: Plan, best: Plan, objective: Objective) -> bool:
+    """Return whether a plan is at most as slow, or expensive, as the best may be."""
+    if objective.aim == "fastest" or plan.cost_usd is None or best.cost_usd is None:
+        return plan.time_s.high <= best.time_s.high
+    return plan.cost_usd.high <= best.cost_usd.high
+
+
+def missing_facts(task: Task, plan: Plan, chosen: Plan | None) -> str:
+    """Return what somebody could find out to make a plan as sure as the chosen one."""
     facts = []
     unknown = not is_measured(task, plan.configuration.machine.accelerator)
-    if unknown or _offloads_unmeasured(task, plan):
+    if unknown or _offloads_alone(task, plan, chosen):
         facts.append("a measurement")
     if plan.price is not None and plan.price.estimate:
         facts.append("a listed price")
     return " and ".join(facts)
 
 
-def why_doubtful(task: Task, plan: Plan) -> str:
-    """Return what is not known about a plan, as a clause."""
+def _offloads_alone(task: Task, plan: Plan, chosen: Plan | None) -> bool:
+    """Return whether a plan is less sure than the chosen one since it offloads."""
+    shared = chosen is not None and _offloads_unmeasured(task, chosen)
+    return _offloads_unmeasured(task, plan) and not shared
+
+
+def why_doubtful(task: Task, plan: Plan, chosen: Plan | None) -> str:
+    """Return what is not known about a plan beside the chosen one, as a clause."""
     reasons = []
     if plan.price is not None and plan.price.estimate:
         reasons.append("its price is an estimate")
@@ -137,6 +162,6 @@ def why_doubtful(task: Task, plan: Plan) -> str:
             return " and ".join([*reasons, "the training was not measured on it"])
         name = {"dense": "dense training", "experts": "mixture of experts", "bits": "fp8 training"}
         reasons.append(f"no published {name[kind_of(task)]} was measured on it")
-    if _offloads_unmeasured(task, plan):
+    if _offloads_alone(task, plan, chosen):
         reasons.append("what offloading takes is the least sure of all")
     return " and ".join(reasons)

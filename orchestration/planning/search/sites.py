@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from math import inf
+from math import exp, inf
 
 from orchestration.catalog import Instance
+from orchestration.planning.cost.coefficients import fitted
 from orchestration.planning.search.candidates import Cluster
 from orchestration.planning.search.layouts import Kin
 from orchestration.planning.search.places.place import Candidate
+from orchestration.planning.search.preference import is_timed
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Task
 from orchestration.planning.search.work import Shared, Stream
@@ -23,6 +25,7 @@ class Tier:
         """Take what the cluster's layouts can do."""
         self.cluster = cluster
         self._streams = streams
+        self._faster: dict[float, Candidate | None] = {}
 
     @cached_property
     def _hopeful(self) -> list[Stream]:
@@ -43,6 +46,14 @@ class Tier:
         """The fastest configuration that fits."""
         return self.cluster.best(self._hopeful)
 
+    def faster(self, longest_s: float) -> Candidate | None:
+        """Return the fastest configuration that fits, if it takes no longer than that."""
+        if longest_s not in self._faster:
+            near = [stream for stream in self._streams if stream.bound <= longest_s]
+            found = self.cluster.best(self.cluster.hopeful(near), longest_s) if near else None
+            self._faster[longest_s] = found
+        return self._faster[longest_s]
+
 
 class Tiers:
     """Ways in which instances can compute the batches, those with less offloaded first."""
@@ -53,10 +64,19 @@ class Tiers:
         self._tiers = [Tier(cluster, self.streams) for cluster in clusters]
 
     def fitting(self, longest_s: float = inf) -> Iterator[Candidate]:
-        """Return what fits, if its computing can be done in time: the fastest of each tier."""
+        """Return what fits, if its computing can be done in time: the fastest of each tier.
+
+        What offloads more is left out unless it is faster even at the high end of its interval.
+        """
+        known: Candidate | None = None
         for tier in self._tiers:
-            if tier.fits_s <= longest_s and tier.best is not None:
-                yield tier.best
+            if known is not None:
+                best = tier.faster(known.seconds * exp(-fitted().interval_offload))
+            else:
+                best = tier.best if tier.fits_s <= longest_s else None
+            if best is not None:
+                yield best
+            known = known or best
 
     @property
     def best(self) -> Candidate | None:
@@ -140,7 +160,7 @@ class Pool(Shared):
         key = (instance.name, count)
         if key not in self._clusters:
             spaces = [space]
-            if self.predictions.by_formula and "none" in space.offload and len(space.offload) > 1:
+            if not is_timed(self.task) and "none" in space.offload and len(space.offload) > 1:
                 spaces.insert(0, replace(space, offload=("none",)))
             self._clusters[key] = tuple(
                 Cluster(self.task, each, instance, count, self) for each in spaces

@@ -34,7 +34,7 @@ def _surer(plans: Plans) -> Iterator[str]:
     """Name the plan that would be better if its doubts went away."""
     best = plans.passed_over
     if best is not None:
-        yield f"{missing_facts(plans.task, best)}: {short(best)}"
+        yield f"{missing_facts(plans.task, best, plans.chosen)}: {short(best)}"
 
 
 def _other_limits(plans: Plans, chosen: Plan) -> Iterator[str]:

@@ -18,7 +18,7 @@ def answer(plans: Plans) -> list[tuple[str, str]]:
     if (listed := plans.listed) is not None:
         lines.append(("note", f"the price is an estimate; at a listed price, {short(listed)}"))
     if (best := plans.passed_over) is not None:
-        unknown = why_doubtful(plans.task, best)
+        unknown = why_doubtful(plans.task, best, plans.chosen)
         lines.append(("note", f"{short(best)} is within the uncertainty, but {unknown}"))
     if plans.chosen is not None and is_scarce(plans.chosen.instance_type):
         name = plans.chosen.instance_type

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
+from orchestration.planning.model.measurements import model_digest
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.objective import (
     CHEAPEST,
     FASTEST,
     Objective,
     by_deadline,
+    within_budget,
 )
 from orchestration.planning.search.space import Space
 from orchestration.planning.search.task import Lora
 from orchestration.planning.telling.screen import screen
-from tests.planning.search.questions import LLAMA_7B, LLAMA_70B, chosen, task, whole
+from tests.planning.search.questions import LLAMA_7B, LLAMA_70B, chosen, measurement, task, whole
 
 
 def test_the_front_is_not_beaten() -> None:
@@ -78,3 +81,56 @@ def test_differences_are_whole_numbers_that_people_say() -> None:
     details = " ".join(r.detail for r in whole(LLAMA_7B).rejected if r.reason == "not the best")
     assert "times the time" in details
     assert not re.search(r"\d{3}% ", details)
+
+
+def test_offloading_that_is_faster_at_the_high_end_is_chosen() -> None:
+    heads = replace(LLAMA_70B, kv_heads=64)
+    where = Space(types=("ml.p4d.24xlarge",), counts=(8,))
+    needs = task(heads, 512, sequence=4096, engine="deepspeed")
+    answer = find_plans(needs, where, FASTEST)
+    without = find_plans(needs, replace(where, offload=("none",)), FASTEST)
+    assert chosen(answer).configuration.offload == "optimizer"
+    assert chosen(answer).time_s.high < chosen(without).time_s.expected
+    assert answer.scaling == (answer.chosen,)
+
+
+def test_the_least_deadline_and_budget_are_those_that_a_plan_keeps() -> None:
+    heads = replace(LLAMA_70B, kv_heads=64)
+    where = Space(types=("ml.p4d.24xlarge",), counts=(8,))
+    needs = task(heads, 512, sequence=4096, engine="deepspeed")
+    for limit, unit in ((by_deadline(3600), "deadline_h"), (within_budget(100), "budget_usd")):
+        answer = find_plans(needs, where, limit)
+        found = re.search(rf"the least {unit} is ([0-9.]+)", " ".join(answer.missing))
+        assert found is not None
+        least = float(found[1])
+        make = by_deadline if unit == "deadline_h" else within_budget
+        scale = 3600 if unit == "deadline_h" else 1
+        assert find_plans(needs, where, make(least * scale)).chosen is not None
+        assert find_plans(needs, where, make(least * scale * 0.9)).chosen is None
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_adapters_of_16_bits_are_not_ruled_out_by_those_of_32(bits: Literal[4, 8]) -> None:
+    few = task(
+        replace(LLAMA_7B, kv_heads=8, ffn=14336, vocabulary=128256),
+        128,
+        sequence=4096,
+        lora=Lora(rank=8, targets="all", bits=bits),
+    )
+    types = ("ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.g5.48xlarge")
+    best = chosen(find_plans(few, Space(types=types, counts=(1, 2, 4))))
+    alone = chosen(find_plans(few, Space(types=("ml.p5.48xlarge",), counts=(1,))))
+    assert best.cost_usd is not None
+    assert alone.cost_usd is not None
+    assert best.cost_usd.expected <= alone.cost_usd.expected
+
+
+def test_measurements_without_a_time_of_the_model_leave_offloading_unsure() -> None:
+    where = Space(types=("ml.p5.48xlarge",), counts=(1,))
+    few = task(LLAMA_70B, 32, lora=Lora(rank=16, bits=4))
+    plan = chosen(find_plans(few, where))
+    lacking = measurement(plan, out_of_memory=True)
+    stranger = measurement(plan, step_time_s=99.0, model=model_digest(LLAMA_7B))
+    for row in (lacking, stranger):
+        told = replace(few, measurements=(row,))
+        assert chosen(find_plans(told, where)).configuration.offload == "none"

@@ -68,6 +68,8 @@ def laid_out(
     offloads: list[Offload] = ["none"]
     if layout.family == "sharded":
         offloads += ["optimizer", "all"] if layout.zero == 3 else ["optimizer"]
+        if layout.shard == 1:  # whose engine is for offloading alone
+            offloads.remove("none")
     for batch in task.batch.sizes:
         samples, rest = divmod(batch, replicas)
         sizes = () if rest else [size for size in range(1, samples + 1) if samples % size == 0]
@@ -113,12 +115,12 @@ def brute_force(task: Task, space: Space, objective: Objective) -> tuple[float, 
         clusters.setdefault((instance.name, count), []).append(way)
     left = []
     for ways in clusters.values():
-        for kinds in ((False,), (False, True)):  # whatever fits without offloading, or else with it
-            tier = [way for way in ways if way.offloads in kinds]
-            best = min(tier, key=lambda way: way.seconds, default=None)
-            if best is not None and best.keeps(space, objective):
-                left.append(best)
-                break
+        # Whatever fits without offloading, unless with it all is faster at the high end, too.
+        tiers = [[way for way in ways if not way.offloads], ways]
+        each = (min(tier, key=lambda way: way.seconds, default=None) for tier in tiers)
+        found = [way for way in each if way is not None and way.keeps(space, objective)]
+        if found:
+            left.append(found[-1] if found[-1].high_s < found[0].seconds else found[0])
     best = min(left, key=lambda way: way.figure(objective.aim), default=None)
     return None if best is None else (best.seconds, best.usd)
 
@@ -221,15 +223,15 @@ def test_the_search_finds_the_best_for_other_tasks(
 @pytest.mark.parametrize("model", [GPT2, LLAMA_7B, LLAMA_70B], ids=["gpt2", "7b", "70b"])
 def test_the_whole_catalog_takes_few_predictions(model: ModelShape, objective: Objective) -> None:
     """Forty thousand take a second on a quiet machine."""
-    assert find_plans(task(model, 1024), Space(), objective).considered < 8_000
+    assert find_plans(task(model, 1024), Space(), objective).considered < 12_000
 
 
 @pytest.mark.parametrize(
     ("model", "most"),
     [
-        (LLAMA_70B, 10_000),
+        (LLAMA_70B, 12_000),
         (published("DeepSeekV3"), 10_000),
-        (published("Nemotron_3_Nano"), 30_000),
+        (published("Nemotron_3_Nano"), 50_000),
     ],
     ids=["70b", "deepseek", "nemotron"],
 )
@@ -253,7 +255,7 @@ def test_a_request_that_nothing_satisfies_takes_few_predictions(objective: Objec
     answer = find_plans(task(LLAMA_70B, batch, samples=1_000_000), Space(), objective)
     assert answer.chosen is None
     assert answer.missing
-    assert answer.considered < 10_000
+    assert answer.considered < 25_000
 
 
 @pytest.mark.parametrize("count", [2, 8])

@@ -53,7 +53,11 @@ def test_more_memory_never_hurts(name: str, size: float, factor: float) -> None:
     ).chosen
     if before is not None:
         assert after is not None
-        assert after.time_s.expected <= before.time_s.expected
+        # What need not offload any more is taken within the interval of what did, and what is
+        # simpler within 2 %.
+        is_offloaded = before.configuration.offload != "none"
+        longest = before.time_s.high if is_offloaded else 1.02 * before.time_s.expected
+        assert after.time_s.expected <= longest
 
 
 def cost_at(known: dict[str, Price]) -> float:

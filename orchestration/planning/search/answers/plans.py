@@ -237,9 +237,12 @@ _ABOUT: Final = 0.02
 
 
 def simplest(best: Plan, others: Iterable[Plan]) -> Plan:
-    """Return the simplest layout on the same instances that takes about as long as the best."""
-    longest = best.time_s.expected * (1 + _ABOUT)
-    near = [plan for plan in others if plan.time_s.expected <= longest]
+    """Return the simplest layout on the same instances that takes about as long as the best.
+
+    It may not take longer, either.
+    """
+    longest, most = (seconds * (1 + _ABOUT) for seconds in (best.time_s.expected, best.time_s.high))
+    near = [p for p in others if p.time_s.expected <= longest and p.time_s.high <= most]
     return min([best, *near], key=lambda plan: (plan.layout.rank, plan.time_s.expected))
 
 

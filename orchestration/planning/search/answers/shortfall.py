@@ -53,7 +53,7 @@ def _limited(answer: Plans, space: Space, search: Search) -> Iterator[str]:
     unbounded = replace(space, longest_run_s=float("inf"))
     explained = False
     if objective.deadline_s is not None or objective.budget_usd is None:
-        fastest = search(answer.task, unbounded, FASTEST).chosen
+        fastest = _soonest(answer.task, unbounded, search)
         limit = min(objective.deadline_s or float("inf"), space.longest_run_s)
         name = "the deadline" if objective.deadline_s else "the longest run of a training job"
         if fastest is not None and fastest.time_s.high > limit:
@@ -66,7 +66,7 @@ def _limited(answer: Plans, space: Space, search: Search) -> Iterator[str]:
                 + (f"; the least deadline_h is {_up(longest / 3600)}" if by_choice else "")
             )
     if objective.budget_usd is not None:
-        cheapest = search(answer.task, unbounded, CHEAPEST).chosen
+        cheapest = _least_expensive(answer.task, unbounded, search)
         if (
             cheapest is not None
             and cheapest.cost_usd is not None
@@ -82,6 +82,32 @@ def _limited(answer: Plans, space: Space, search: Search) -> Iterator[str]:
     if not explained:
         yield from _clash(answer, space, search)
     yield from _others(answer, space, search, half=False)
+
+
+def _soonest(task: Task, space: Space, search: Search) -> Plan | None:
+    """Return the plan that takes least at the high end of its prediction."""
+    known = search(task, space, FASTEST)
+    while (best := known.chosen) is not None:
+        found = search(task, space, replace(FASTEST, deadline_s=_BELOW * best.time_s.high))
+        if found.chosen is None or found.space.unverified != known.space.unverified:
+            break
+        known = found
+    return known.chosen
+
+
+def _least_expensive(task: Task, space: Space, search: Search) -> Plan | None:
+    """Return the plan that costs least at the high end of its prediction."""
+    known = search(task, space, CHEAPEST)
+    while (best := known.chosen) is not None and best.cost_usd is not None:
+        found = search(task, space, replace(CHEAPEST, budget_usd=_BELOW * best.cost_usd.high))
+        if found.chosen is None or found.space.unverified != known.space.unverified:
+            break
+        known = found
+    return known.chosen
+
+
+_BELOW: Final = 0.999
+"""Share of a plan's high end that a better one keeps."""
 
 
 def _up(value: float) -> str:

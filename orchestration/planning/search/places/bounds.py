@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestration.planning.model.configuration import Configuration, Machine, Recompute
+from orchestration.planning.model.configuration import (
+    Configuration,
+    LayoutFamily,
+    Machine,
+    Recompute,
+)
 from orchestration.planning.search.configurations import configuration
 from orchestration.planning.search.layouts import Degrees, Layout
 from orchestration.planning.search.places.memory import micro_batches
@@ -68,12 +73,17 @@ class Bounds:
     def _laid_out(self, degrees: Degrees) -> Iterator[tuple[Layout, Configuration]]:
         """Return replicas that share experts, on one machine: those that compute unlike others.
 
-        Under autocast products cast their operands, unless FSDP has cast the weights.
+        Under autocast products cast their operands, unless FSDP has cast the weights; beside
+        weights of few bits DeepSpeed's adapters have 16 bits, and others 32.
         """
         tensor, pipeline, context, expert = degrees
-        for zero in (0, 3):
+        few_bits = self._task.lora is not None and self._task.lora.bits is not None
+        engines: tuple[tuple[LayoutFamily, int], ...] = (("replicated", 0), ("replicated", 3))
+        if few_bits:
+            engines = (("replicated", 0), ("sharded", 1), ("sharded", 3))
+        for family, zero in engines:
             layout = Layout(
-                family="replicated", rank=0, zero=zero,
+                family=family, rank=0, zero=zero,
                 tensor=tensor, pipeline=pipeline, context=context, expert=expert,
             )  # fmt: skip
             devices = layout.replica * expert
@@ -86,5 +96,5 @@ class Bounds:
                 batch=expert, micro=1, recompute="none", offload="none",
             )  # fmt: skip
             yield layout, c
-            if not c.autocast:
+            if not c.autocast and not few_bits:
                 return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
 
 from orchestration.planning.cost.estimates import Ranks, ranks_seconds
 from orchestration.planning.cost.step_time import ReplicaTime
@@ -39,17 +38,17 @@ def order(seconds: float, layout: Layout, batch: int, micro: int) -> Order:
 class Fastest:
     """The fastest configuration of those that were tried."""
 
-    def __init__(self) -> None:
-        """Begin without any."""
+    def __init__(self, longest_s: float) -> None:
+        """Begin without any; none may take longer than that."""
         self.candidate: Candidate | None = None
-        self.seconds = inf
+        self.seconds = longest_s
         """Its time, which a bound on a better one is not above."""
         self._order: tuple[Order, float] | None = None
 
     def take(self, candidate: Candidate, bound: float) -> None:
         """Note a configuration that fits; of equal ones, that with the lower bound."""
         key = (candidate.order, bound)
-        if self._order is None or key < self._order:
+        if candidate.seconds <= self.seconds and (self._order is None or key < self._order):
             self.candidate, self.seconds, self._order = candidate, candidate.seconds, key
 
 
