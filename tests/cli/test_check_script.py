@@ -202,6 +202,35 @@ def test_a_model_answers_for_a_batch_of_data(
     assert answer.read_text() == "[6.0, 5.0]"
 
 
+CLEAN = """\
+  clean:
+    kind: processing_job
+    framework: {name: sklearn, version: 1.2-1}
+    source: {directory: src, entry_point: clean.py}
+    cluster: {instance_type: ml.m5.xlarge}
+"""
+FEATURES = """\
+    extra_request:
+      ProcessingOutputConfig:
+        Outputs:
+          - {OutputName: rows, AppManaged: true, FeatureStoreOutput: {FeatureGroupName: rows}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("further", "state", "cause"),
+    [("", "succeeded", None), (FEATURES, "failed", "output 'rows' has no S3Output")],
+)
+def test_a_job_that_writes_nothing_to_s3_is_reported(
+    orchestrate: Command, pipeline: Path, further: str, state: str, cause: str | None
+) -> None:
+    (pipeline.parent / "src/clean.py").write_text("print('cleaned')\n")
+    pipeline.write_text(PIPELINE + CLEAN + further)
+    report = orchestrate("check-script", pipeline, "clean", "--json").document
+    assert (report["state"], report["evaluations"]) == (state, {})
+    assert (cause or "") in (report["cause"] or "")
+
+
 @pytest.mark.toolkit
 def test_a_stage_in_a_loop_is_checked_with_the_first_element(
     orchestrate: Command, pipeline: Path

@@ -101,10 +101,13 @@ def evaluations(calls: Iterable[RecordedCall], objects: Path) -> dict[str, Mappi
         if call.operation != "CreateProcessingJob":
             continue
         request: Any = call.request
-        inputs = {each["InputName"]: each.get("S3Input") for each in request["ProcessingInputs"]}
-        for output in request["ProcessingOutputConfig"]["Outputs"]:
-            place = output["S3Output"]["S3Uri"]
-            subject = inputs.get("checkpoint") or inputs.get("model") or output["S3Output"]
+        given = request.get("ProcessingInputs", ())
+        inputs = {each["InputName"]: each.get("S3Input") for each in given}
+        written = request.get("ProcessingOutputConfig", {}).get("Outputs", ())
+        # Others go to a feature group.
+        for output in (each["S3Output"] for each in written if "S3Output" in each):
+            place = output["S3Uri"]
+            subject = inputs.get("checkpoint") or inputs.get("model") or output
             content = _object(objects / place.removeprefix("s3://") / "evaluation.json")
             if content is not None:
                 found[subject["S3Uri"].rstrip("/").rpartition("/")[2]] = content
