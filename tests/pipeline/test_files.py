@@ -130,6 +130,41 @@ def test_dependencies_that_are_missing_are_reported(path: Path, shared: Path) ->
     ]
 
 
+LONG = "a" * 300
+TEXT = "expected text"
+TOO_LONG = "holds a name of more than 255 characters"
+
+
+@pytest.mark.parametrize(
+    ("written", "wrong"),
+    [
+        ("[shared, 5]", {"dependencies[1]": TEXT}),
+        ("[5, nowhere]", {"dependencies[0]": TEXT}),
+        ("[shared, {parameter: data}]", {"dependencies[1]": TEXT}),
+        (f"[shared, {LONG}]", {"dependencies[1]": TOO_LONG}),
+        (f"[{LONG}, 5]", {"dependencies[0]": TOO_LONG, "dependencies[1]": TEXT}),
+        (f"[shared], include: [{LONG}]", {"include": f"the folder holds no '{LONG}'"}),
+    ],
+)
+def test_no_dependency_is_left_out_because_it_is_wrong(
+    path: Path, shared: Path, written: str, wrong: dict[str, str]
+) -> None:
+    path.write_text(path.read_text().replace("[shared]", written))
+    with pytest.raises(PipelineError) as error:
+        Pipeline.load(path)
+    found = {each.path.partition(".source.")[2]: each.message for each in error.value.problems}
+    assert found.keys() == wrong.keys()
+    assert all(found[place].startswith(message) for place, message in wrong.items()), found
+
+
+def test_a_dependency_that_no_path_can_be_is_not_locked(path: Path, shared: Path) -> None:
+    path.write_text(path.read_text().replace("[shared]", f"[shared, {LONG}]"))
+    with pytest.raises(PipelineError, match=r"dependencies\[1\]: holds a name of more"):
+        lock(path)
+    path.write_text(path.read_text().replace(LONG, "5"))
+    assert lock(path)["sources"] == {}
+
+
 def test_a_missing_folder_is_reported_beside_other_mistakes(path: Path) -> None:
     shutil.rmtree(path.parent / "src")
     path.write_text(FILE + "    after: [nowhere]\n", encoding="utf-8")

@@ -14,6 +14,7 @@ from orchestration.stages.packing import absent, contents, digest
 
 PLACES: Final[tuple[Literal["directory", "archive"], ...]] = ("directory", "archive")
 """The keys of code that hold a path."""
+_UNKNOWN: Final = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +37,36 @@ class Code:
         """Options of packing it, as far as they are well written."""
         return {
             "runtime": self.source.get("runtime") is True,
-            "include": self._texts("include"),
-            "dependencies": self._texts("dependencies"),
+            "include": [name for name in self._listed("include") if isinstance(name, str)],
+            "dependencies": self._listed("dependencies") if self.has_paths else [],
         }
+
+    @property
+    def has_paths(self) -> bool:
+        """Return whether its dependencies are texts; reading its stage tells of those that aren't.
+
+        Without one of them the code would be other code.
+        """
+        return all(isinstance(each, str) for each in self._listed("dependencies"))
 
     def packing(self, directory: Path) -> Any:
         """Options of packing it, with paths that are relative to a directory."""
-        further = [str((directory / each).resolve()) for each in self._texts("dependencies")]
-        return {**self.options, "dependencies": further}
+        options = self.options
+        further = [str((directory / each).resolve()) for each in options["dependencies"]]
+        return {**options, "dependencies": further}
 
-    def _texts(self, key: str) -> list[str]:
+    def unusable(self) -> Iterator[Problem]:
+        """Yield the problems of paths that are none on any machine."""
+        named = {
+            f"dependencies[{at}]": path for at, path in enumerate(self._listed("dependencies"))
+        }
+        for inside, path in {self.place: self.source[self.place], **named}.items():
+            if isinstance(path, str) and (message := of_path(path)):
+                yield self.problem(inside, message)
+
+    def _listed(self, key: str) -> list[Any]:
         given = self.source.get(key, ())
-        named = given if isinstance(given, list | tuple) else ()
-        return [name for name in named if isinstance(name, str) and not of_path(name)]
+        return list(given) if isinstance(given, list | tuple) else []
 
     def problem(self, inside: str, message: str) -> Problem:
         """Return a problem of one of its keys."""
@@ -99,7 +117,7 @@ def fill(codes: Iterable[Code], directory: Path, digests: Mapping[str, str]) -> 
         wrong = list(_filled(code, directory, digests))
         if wrong:
             # So that nothing else is said of it: there is a digest, whatever it is worth.
-            code.source.setdefault("sha256", "0" * 64)
+            code.source.setdefault("sha256", _UNKNOWN)
         problems += wrong
     return problems
 
@@ -107,28 +125,32 @@ def fill(codes: Iterable[Code], directory: Path, digests: Mapping[str, str]) -> 
 def _filled(code: Code, directory: Path, digests: Mapping[str, str]) -> Iterator[Problem]:
     """Fill in the digest of code; yields what is wrong with its folder or archive."""
     source, given = code.source, code.source[code.place]
-    if message := of_path(given):
-        yield code.problem(code.place, message)
+    if wrong := list(code.unusable()):
+        yield from wrong
         return
     place = (directory / given).resolve()
     source[code.place] = str(place)
-    packing = code.packing(directory)
-    if packing["dependencies"]:
-        source["dependencies"] = tuple(packing["dependencies"])
+    if code.key in digests:
+        source.setdefault("sha256", digests[code.key])
     if code.place == "directory" and place.is_file():
         yield code.problem("directory", f"{given} is a file; give the folder that holds it")
         return
-    if place.exists():
-        try:
-            yield from _entry(code, given, contents(place, **packing))
-        except PipelineError as error:
-            yield from code.problems(code.place, error)
-            return
+    if not code.has_paths:
+        if place.exists():
+            source.setdefault("sha256", _UNKNOWN)
+        return
+    packing = code.packing(directory)
+    if packing["dependencies"]:
+        source["dependencies"] = tuple(packing["dependencies"])
+    if not place.exists():
+        return
+    try:
+        yield from _entry(code, given, contents(place, **packing))
+    except PipelineError as error:
+        yield from code.problems(code.place, error)
+        return
     if "sha256" not in source:
-        if code.key in digests:
-            source["sha256"] = digests[code.key]
-        elif place.exists():
-            source["sha256"] = digest(place, **packing)
+        source["sha256"] = digest(place, **packing)
 
 
 def _entry(code: Code, directory: str, names: list[str]) -> Iterator[Problem]:
@@ -140,16 +162,16 @@ def _entry(code: Code, directory: str, names: list[str]) -> Iterator[Problem]:
 def digests_of(codes: Iterable[Code], directory: Path) -> tuple[dict[str, str], list[Problem]]:
     """Return the digests of code as it is now, and what is wrong with it.
 
-    Code that has its digest written down is left out.
+    Code that has its digest written down is left out, and so is what can't be read.
     """
     digests: dict[str, str] = {}
     problems: list[Problem] = []
     for code in codes:
         source, field = code.source, code.place
-        if "sha256" in source:
+        if "sha256" in source or not code.has_paths:
             continue
-        if message := of_path(source[field]):
-            problems.append(code.problem(field, message))
+        if wrong := list(code.unusable()):
+            problems += wrong
             continue
         place = directory / source[field]
         if not place.exists():
