@@ -105,6 +105,7 @@ def changes(path: Path, content: Mapping[str, Any], name: Section) -> Iterator[s
 def _moved(path: Path, content: Mapping[str, Any], name: Section) -> bool:
     """Return whether a file is missing, or the code in a folder is not what it was."""
     from orchestration.stages import packing
+    from orchestration.stages.relative import absolute
 
     section = content[name]
     if not all((path.parent / file).is_file() for file in section["files"]):
@@ -115,7 +116,7 @@ def _moved(path: Path, content: Mapping[str, Any], name: Section) -> bool:
         packed = {
             "runtime": folder["runtime"],
             "include": folder["include"],
-            "dependencies": [path.parent / each for each in folder["dependencies"]],
+            "dependencies": [absolute(path.parent / each) for each in folder["dependencies"]],
         }
         # Without its folder a pipeline is rendered with the digest that is locked.
         if place.exists() and packing.digest(place, **packed) != known:

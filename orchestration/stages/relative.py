@@ -1,7 +1,8 @@
-"""Paths that are relative to the Python file which names them."""
+"""Absolute paths, of those that are relative to the Python file which names them too."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Final
@@ -10,13 +11,19 @@ _BETWEEN: Final = ("orchestration", "pydantic")
 """Packages whose functions may stand between the call in a user's file and here."""
 
 
+def absolute(path: Path) -> Path:
+    """Return a path without links on its way; one at its end stays, and with it its name."""
+    # pathlib raises for names that are too long.
+    return path.parent.resolve() / path.name if os.path.islink(path) else path.resolve()
+
+
 def beside_caller(path: str | Path) -> Path:
     """Return a path, relative to the file of the user's code that is running.
 
     Text that is in no file leaves it relative to the current folder. Nothing need be there as yet.
     """
     file = None if Path(path).is_absolute() else calling_file()
-    return ((Path.cwd() if file is None else file.parent) / path).resolve()
+    return absolute((Path.cwd() if file is None else file.parent) / path)
 
 
 def calling_file() -> Path | None:

@@ -28,7 +28,7 @@ from orchestration.expressions.conditions import (
 )
 from orchestration.graph import ErrorPattern
 from orchestration.refs import STAGE_NAME, Expression, parse, written
-from orchestration.stages.relative import beside_caller
+from orchestration.stages.relative import absolute, beside_caller
 
 ABSENT = (
     ErrorPattern("ResourceNotFound"),
@@ -215,7 +215,7 @@ class Source(Model):
         folder = Path(directory).resolve()
         if not folder.is_dir():
             raise ValueError(f"there is no folder {directory}")
-        further = [str(Path(each).resolve()) for each in dependencies]
+        further = [str(absolute(Path(each))) for each in dependencies]
         names = contents(folder, runtime=runtime, include=include, dependencies=further)
         if (hint := absent(entry_point, names)) is not None:
             raise ValueError(f"{directory} holds no {entry_point}{hint}")

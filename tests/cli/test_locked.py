@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import os
 import shutil
@@ -192,6 +193,25 @@ def test_whatever_rendering_reads_is_noticed_when_it_changes(
         assert [locks.text(whole, section) for _, section in BACKENDS] == [None, None], folder
         added.unlink()
     assert locks.text(whole, "step_functions") == said.out
+
+
+@pytest.mark.parametrize("written", ["shared", "code/../shared", "shared-v2/deep/.."])
+def test_dependencies_have_the_same_names_in_the_lock_file(
+    tmp_path: Path, orchestrate: Command, written: str
+) -> None:
+    (tmp_path / "shared-v2/deep").mkdir(parents=True)
+    for name in ("code/clean.py", "shared-v2/data.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x = 1")
+    (tmp_path / "shared").symlink_to("shared-v2")
+    stage: Any = copy.deepcopy(FILES["nested/inner.yaml"])
+    stage["stages"]["clean"]["source"] |= {"directory": "code", "dependencies": [written]}
+    path = tmp_path / "inner.yaml"
+    path.write_text(yaml.safe_dump(stage))
+    assert orchestrate("lock", path).status == 0
+    assert list(rendered(path)) == [locks.text(path, section) for _, section in BACKENDS]
+    (tmp_path / "shared-v2/data.py").write_text("x = 2")
+    assert locks.text(path, "step_functions") is None
 
 
 def test_the_folders_of_code_may_be_missing(whole: Path, orchestrate: Command) -> None:

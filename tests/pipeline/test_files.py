@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestration import Pipeline, PipelineError, TrainingJob
+from orchestration import Pipeline, PipelineError, Source, TrainingJob
 from orchestration.deploy.sources import folders
 from orchestration.pipeline.files import lock, stale
 from orchestration.pipeline.pinning.lock_file import lock_path
@@ -116,6 +116,22 @@ def test_dependencies_are_uploaded_and_written_with_the_code(path: Path, shared:
     assert "dependencies:" in again.read_text()
     assert str(path.parent) not in again.read_text()
     assert sha256(again) == sha256(path)
+
+
+def test_a_dependency_that_is_a_link_keeps_its_own_name(path: Path, shared: Path) -> None:
+    shared.rename(shared.with_name("shared-v2"))
+    shared.symlink_to("shared-v2")
+    pipeline = Pipeline.load(path)
+    [folder] = folders(pipeline, {})
+    names = {key.partition("/files/")[2] for key in folder.contents()}
+    assert {"shared/data.py", "train.py"} <= names
+    pinned = sha256(path)
+    assert pinned == digest(path.parent / "src", dependencies=[str(shared)])
+    named = Source.at(path.parent / "src", "train.py", dependencies=[shared])
+    assert (named.sha256, named.dependencies) == (pinned, (str(shared),))
+    assert Source(
+        path.parent / "src", entry_point="train.py", dependencies=[shared]
+    ).dependencies == (str(shared),)
 
 
 def test_dependencies_that_are_missing_are_reported(path: Path, shared: Path) -> None:

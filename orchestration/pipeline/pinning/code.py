@@ -11,6 +11,7 @@ from orchestration.errors import PipelineError, Problem
 from orchestration.pipeline.afterwards.sections import all_stages
 from orchestration.pipeline.unusable import of_path
 from orchestration.stages.packing import absent, contents, digest
+from orchestration.stages.relative import absolute
 
 PLACES: Final[tuple[Literal["directory", "archive"], ...]] = ("directory", "archive")
 """The keys of code that hold a path."""
@@ -52,7 +53,7 @@ class Code:
     def packing(self, directory: Path) -> Any:
         """Options of packing it, with paths that are relative to a directory."""
         options = self.options
-        further = [str((directory / each).resolve()) for each in options["dependencies"]]
+        further = [str(absolute(directory / each)) for each in options["dependencies"]]
         return {**options, "dependencies": further}
 
     def unusable(self) -> Iterator[Problem]:
