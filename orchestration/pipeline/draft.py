@@ -13,7 +13,7 @@ from orchestration.expressions import Json, parameter, walk
 from orchestration.graph import Integration, Overlap
 from orchestration.pipeline.afterwards.sections import SECTIONS, STAGES, in_section
 from orchestration.pipeline.description import Description, Parameter
-from orchestration.pipeline.mending.data import mend
+from orchestration.pipeline.mending.data import mend, replaced
 from orchestration.pipeline.notifying import Notify
 from orchestration.pipeline.schedules.model import Schedule
 from orchestration.pipeline.triggers.model import Trigger
@@ -44,7 +44,10 @@ class Written:
     section: str = STAGES
     """The field of the pipeline that it stands in."""
     rest: Stage | None = None
-    """The stage, or one that has other values where what was written is wrong."""
+    """The stage, or one that has other values where what was written is wrong.
+
+    ``None`` where nothing can stand for that.
+    """
     mended: tuple[str, ...] = ()
     """The paths of those values."""
 
@@ -190,8 +193,8 @@ def _written(data: Any, kinds: Kinds) -> Written:
         kind=kinds.get(str(data.get("kind"))),
         references=tuple(_references(data, "")),
         after=tuple(name for name in names if isinstance(name, str)),
-        rest=read[0] if read else None,
-        mended=mended,
+        rest=read[0] if read and all(replaced(read[0], p) for p in mended.values()) else None,
+        mended=tuple(mended),
     )
 
 

@@ -232,3 +232,30 @@ def test_a_case_that_does_not_parse_hides_none_that_is_wrong(short: bool) -> Non
     )
     places = {re.sub(r"update\.trial(\.cases)?", "", field) for field in wrong}
     assert places == {"[0].request", "[0].body", "[1].status", "[3].status", "model_data"}
+
+
+DEPLOYMENT: dict[str, Any] = {
+    "kind": "deployment",
+    "image": "image",
+    "model_data": "s3://bucket/model/",
+    "model_archive": True,
+    "instance_type": "ml.m5.large",
+}
+
+
+@pytest.mark.parametrize("given", [5, {"reff": "train.model"}, {"ref": -1}])
+def test_nothing_is_advised_where_a_wrong_value_leaves_a_field_empty(given: Any) -> None:
+    # Without data of its own a deployment is one of a registered version, which has its own image.
+    assert set(found(**{**DEPLOYMENT, "model_data": given})) == {"model_data"}
+
+
+def test_a_mapping_that_can_not_be_read_is_not_taken_for_an_empty_one() -> None:
+    batch = {"per_replica": "batch_size"}
+    wrong = found(**TRAINING, hyperparameters=-1, batch=batch)
+    assert set(wrong) == {"hyperparameters"}
+
+
+def test_a_wrong_value_with_a_default_hides_no_other_mistake_in_an_object() -> None:
+    cluster = {**TRAINING["cluster"], "volume_gib": "much"}
+    wrong = found(**{**TRAINING, "cluster": cluster}, output={"uri": "bucket/out"})
+    assert set(wrong) == {"cluster.volume_gib", "output.uri"}

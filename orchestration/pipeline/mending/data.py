@@ -6,22 +6,24 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
+from pydantic import BaseModel, ValidationError
+
 _MOST_ROUNDS: Final = 3
 """A union of models tells of one member's mistakes at a time."""
 _MISSING: Final = "missing"
 _UNKNOWN: Final = "extra_forbidden"
 
+_Path = Sequence[str | int]
 
-def mend(data: Mapping[str, Any], read: Callable[[Any], object]) -> tuple[Any, tuple[str, ...]]:
+
+def mend(data: Mapping[str, Any], read: Callable[[Any], object]) -> tuple[Any, dict[str, _Path]]:
     """Return a stage's data without what is wrong, and the paths of values that were dropped.
 
-    An unknown key is left out, a wrong value has its field's default instead, and a wrong element
-    of a list is one of the others. Where a field has no default, the data stays unreadable.
-    ``read`` raises Pydantic's error for what it can't read.
+    Those come by how they are written. An unknown key is left out, a wrong value has its field's
+    default instead, and a wrong element of a list is one of the others. Where a field has no
+    default, the data stays unreadable. ``read`` raises Pydantic's error for what it can't read.
     """
-    from pydantic import ValidationError
-
-    kept, mended = deepcopy(dict(data)), dict[str, None]()
+    kept, mended = deepcopy(dict(data)), dict[str, _Path]()
     for _ in range(_MOST_ROUNDS):
         try:
             read(kept)
@@ -38,8 +40,32 @@ def mend(data: Mapping[str, Any], read: Callable[[Any], object]) -> tuple[Any, t
             else:
                 dropped = _drop(kept, path)
             if dropped and kind != _UNKNOWN:
-                mended[_written(dropped)] = None
-    return kept, tuple(mended)
+                mended[_written(dropped)] = dropped
+    return kept, mended
+
+
+def replaced(stage: object, path: _Path) -> bool:
+    """Return whether a stage has a value in the place of one that was dropped.
+
+    It is another element of the list, or the field's default. To have none means something of its
+    own, so that advice for such a stage may be wrong for the one that was written.
+    """
+    if isinstance(path[-1], int):
+        return True
+    value: Any = stage
+    for part in path:
+        value = _part(value, part)
+    return isinstance(value, int | float | str) and value != ""
+
+
+def _part(value: Any, part: str | int) -> Any:
+    if isinstance(part, str):
+        return value.get(part) if isinstance(value, Mapping) else getattr(value, part, None)
+    if isinstance(value, BaseModel):
+        # A list may be short for an object with that list in it.
+        value = next((each for _, each in value if isinstance(each, tuple)), ())
+    listed = value if isinstance(value, list | tuple) else ()
+    return listed[part] if part < len(listed) else None
 
 
 def _path(data: Any, location: Sequence[str | int]) -> tuple[str | int, ...]:
