@@ -242,7 +242,7 @@ def plan(
         wanted = own_role.under(wanted, own, account)
         ready = own_role.readiness(wanted, now, session)
     moment = datetime.now(tz=UTC)
-    scheduled = schedules.settled(pipeline.lower(), wanted.schedule, now.schedule, moment)
+    scheduled = schedules.settled(pipeline.lower(), wanted.schedule, schedules.known(now), moment)
     former = None if renamed_from is None else _former(wanted, renamed_from, session)
     wanted = replace(wanted, schedule=scheduled)
     if catch_up and not (former is not None and former.starts_by_schedule):

@@ -110,6 +110,7 @@ class Schedule:
             "role": self.role_arn,
             "input": dict(self.input),
             "retry": dict(self.retry),
+            **({} if self.caught_up is None else {"catch-up": self.caught_up.since}),
         }
 
 
@@ -362,15 +363,9 @@ class Change:
     def detail(self) -> str:
         """Return a unified diff of the two, as JSON."""
         title = f"{self.resource} {self.name}"
-        return "\n".join(
-            unified_diff(
-                _lines(aspects(self.before)),
-                _lines(aspects(self.after)),
-                f"{title} (now)",
-                f"{title} (then)",
-                lineterm="",
-            )
-        )
+        before, after = _lines(aspects(self.before)), _lines(aspects(self.after))
+        diff = unified_diff(before, after, f"{title} (now)", f"{title} (then)", lineterm="")
+        return "\n".join(diff)
 
 
 def kind_of(resource: Resource) -> str:

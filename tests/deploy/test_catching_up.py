@@ -105,8 +105,9 @@ def test_what_a_new_schedule_has_missed_is_started_before_it_is_made(
     assert inputs(aws, name) == wanted(name)
     assert deploy(aws, pipeline) == []
     moved = pipeline.schedule.model_copy(update={"cron": "30 0 1 * *"})  # type: ignore[union-attr]
-    changed = deploy(aws, pipeline.model_copy(update={"schedule": moved}))
-    assert changed[-1] == f"update schedule {name}: expression"
+    later = pipeline.model_copy(update={"schedule": moved})
+    assert deploy(aws, later)[-1] == f"update schedule {name}: expression, catch-up"
+    assert deploy(aws, later) == []
     assert len(inputs(aws, name)) == 4
 
 
@@ -198,11 +199,7 @@ def test_times_while_the_schedule_is_made_have_their_runs_wherever_it_is_cut_off
         pipeline, cutting = minutely(f"minutely-{calls}"), Cutting(aws, cuts=frozenset([calls]))
         begin = datetime.fromisoformat(f"{pipeline.schedule.start}Z")  # type: ignore[union-attr]
         try:
-            # The deployment begins, and looks for times, minutes before the schedule is there.
-            with monkeypatch.context() as late:
-                late.setattr("orchestration.deploy.datetime", Late)
-                late.setattr("orchestration.deploy.applying.changes.datetime", Late)
-                deploy(cutting, pipeline)
+            deploy_late(cutting, pipeline, monkeypatch)
         except CutOff:
             last.append(cutting.made[-1])
         else:
@@ -220,6 +217,64 @@ def test_times_while_the_schedule_is_made_have_their_runs_wherever_it_is_cut_off
         assert deploy(aws, pipeline) == []
         lost += last[-1] == "CreateSchedule" and len(found) > len(before)
     assert lost
+
+
+def deploy_late(aws: Any, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deploy a schedule that is there minutes after its times were looked for."""
+    with monkeypatch.context() as late:
+        late.setattr("orchestration.deploy.datetime", Late)
+        late.setattr("orchestration.deploy.applying.changes.datetime", Late)
+        deploy(aws, pipeline)
+
+
+def before_made(aws: EmbeddedAws, name: str) -> list[str]:
+    """The runs for times before the schedule was made."""
+    made = aws.client("scheduler").get_schedule(Name=name)["CreationDate"]
+    return [each for each in runs_of(aws, name) if each < text(made)]
+
+
+@pytest.mark.parametrize(
+    ("former", "then"),
+    [
+        ({"cron": "30 0 1 1 *"}, {"cron": "* * * * *"}),
+        ({"rate": "2 minutes"}, {"rate": "2 minutes"}),
+    ],
+    ids=["cron", "rate"],
+)
+def test_a_changed_schedule_has_missed_nothing_while_the_former_was_made(
+    aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch, former: Any, then: Any
+) -> None:
+    name = f"changed-{'-'.join(former)}"
+    now = datetime.now(tz=UTC)
+    given = {
+        "start": f"{now - timedelta(minutes=9):%Y-%m-%dT%H:%M}",
+        "catchup": True,
+        "time_parameter": "until",
+        "parameters": {"data": "s3://monthly/set"},
+    }
+    deploy_late(aws, monthly(name, schedule={**given, **former}, overlap="allow"), monkeypatch)
+    before = before_made(aws, name)
+    given["start"] = f"{now - timedelta(minutes=10):%Y-%m-%dT%H:%M}"
+    changed = monthly(name, schedule={**given, **then}, overlap="allow")
+    assert "catch-up" in deploy(aws, changed)[-1]
+    assert deploy(aws, changed) == []
+    assert before_made(aws, name) == before
+
+
+def test_with_another_state_machine_nothing_is_started_again(
+    aws: EmbeddedAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = minutely("replaced")
+    deploy_late(aws, pipeline, monkeypatch)
+    assert any("runs for" in each for each in deploy(aws, pipeline))
+    arn = ACCOUNT.arn("states", "stateMachine:replaced")
+    aws.client("stepfunctions").delete_state_machine(stateMachineArn=arn)
+    wait(lambda: runs_of(aws, "replaced"), lambda found: not found)
+    made = deploy(aws, pipeline)
+    assert "create state machine replaced" in made
+    assert made[-1] == "update schedule replaced: catch-up"
+    assert deploy(aws, pipeline) == []
+    assert before_made(aws, "replaced") == []
 
 
 def minutes(begin: datetime, end: datetime) -> Iterator[datetime]:

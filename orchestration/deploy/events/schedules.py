@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from orchestration.backends.stepfunctions.parameters import RUN
 from orchestration.deploy.account import refusal
 from orchestration.deploy.events.missed import SCHEDULED_TIME
-from orchestration.deploy.resources import Names, Role, Schedule
+from orchestration.deploy.resources import Current, Names, Role, Schedule
 from orchestration.deploy.starting import Maker, schedule
 from orchestration.pipeline.schedules.checking import over
 from orchestration.pipeline.schedules.firing import expression, fires
@@ -69,22 +69,37 @@ def settled(
 ) -> Schedule | None:
     """Return a schedule with a start that EventBridge Scheduler takes now, and with the same times.
 
-    A start that is over is left as it is deployed, or becomes the next time of a rate. A
+    A start that is over is left as it is deployed, or becomes the next time of a rate. What was
+    started before the deployed schedule is known only of its own times. A
     :class:`~orchestration.errors.DeployError` says where a schedule that is to be made or changed
     would never start anything.
     """
     spec = workflow.schedule
     if spec is None or wanted is None:
         return wanted
-    if there is not None:
+    if there is not None and _has_times_of(spec, wanted, there, now):
         wanted = replace(wanted, caught_up=there.caught_up)
-        if replace(there, start=wanted.start) == wanted and _fits(spec, there, now):
+        if replace(there, start=wanted.start) == wanted:
             return there
     if problems := [f"{each.path}: {each.message}" for each in over(spec, now)]:
         raise refusal(f"pipeline {workflow.name} can't be deployed", problems)
     if spec.start is None or _moment(spec.start) > now - _OLDEST_START:
         return wanted
     return replace(wanted, start=None if spec.rate is None else _written(next(fires(spec, now))))
+
+
+def known(current: Current) -> Schedule | None:
+    """Return the deployed schedule; if its state machine is gone, so is what it has started."""
+    there = current.schedule
+    if there is None or current.machine is not None:
+        return there
+    return replace(there, caught_up=None)
+
+
+def _has_times_of(spec: ScheduleSpec, wanted: Schedule, there: Schedule, now: datetime) -> bool:
+    """Return whether a deployed schedule has the times that the written one has."""
+    same = (there.expression, there.timezone) == (wanted.expression, wanted.timezone)
+    return same and _fits(spec, there, now)
 
 
 def _fits(spec: ScheduleSpec, there: Schedule, now: datetime) -> bool:

@@ -87,17 +87,14 @@ def missed(
 ) -> Missed | None:
     """Return the runs that a schedule which is not there yet should have started by now.
 
-    Of one that is there, those whose times fell into the moments in which it was made.
+    Of one that is there, and settled, those whose times fell into the moments in which it was made.
     """
-    spec, schedule, there = pipeline.schedule_spec(), desired.schedule, current.schedule
+    spec, schedule = pipeline.schedule_spec(), desired.schedule
     if spec is None or schedule is None or not spec.catchup or spec.start is None:
         return None
-    if there is None:
-        times = between(spec, datetime.fromisoformat(spec.start), now)
-    elif (there.expression, there.timezone) == (schedule.expression, schedule.timezone):
-        times = unwatched(there.caught_up, spec, now)
-    else:
-        return None
+    new = current.schedule is None
+    begin = datetime.fromisoformat(spec.start)
+    times = between(spec, begin, now) if new else unwatched(schedule.caught_up, spec, now)
     fires = (Fire(time=each, run=run_of(pipeline.name, each)) for each in times)
     wanted = tuple(islice(fires, MOST + 1))
     if current.machine is not None:
@@ -108,7 +105,7 @@ def missed(
         schedule=spec,
         input=schedule.input,
         times=tuple(each.time for each in wanted if each.execution is None),
-        until=now if there is None else None,
+        until=now if new else None,
     )
 
 
