@@ -120,6 +120,26 @@ def runs(made: DAG, count: int) -> list[datetime]:
             },
         ),
         (
+            "schedule='0 6 * * *', catchup=True, "
+            "start_date=datetime.datetime(2026, 1, 1, 0, 0, 0, 0, pendulum.timezone('Asia/Tokyo'))",
+            {
+                "cron": "0 6 * * *",
+                "timezone": "Asia/Tokyo",
+                "start": "2026-01-01T00:00",
+                "catchup": True,
+            },
+        ),
+        (
+            "schedule='0 6 * * *', start_date=pendulum.datetime(2026, 1, 1, 0, 0, 0, 0, "
+            "'Asia/Tokyo'), catchup=True",
+            {
+                "cron": "0 6 * * *",
+                "timezone": "Asia/Tokyo",
+                "start": "2026-01-01T00:00",
+                "catchup": True,
+            },
+        ),
+        (
             "schedule=timedelta(hours=6), catchup=True, "
             "start_date=pendulum.datetime(2026, 1, 1, 0, 15)",
             {"rate": "6 hours", "start": "2026-01-01T00:15", "catchup": True},
@@ -152,6 +172,41 @@ def test_a_schedule_comes_along_and_starts_the_same_runs(
     assert list(islice(fires(spec, after), len(expected))) == expected
 
 
+def test_arguments_by_place_are_those_of_airflow_2() -> None:
+    """Airflow 3 takes the ``dag_id`` alone by its place."""
+    start = "datetime.datetime(2026, 1, 1, tzinfo=ZoneInfo('Asia/Tokyo'))"
+    found = imported(f"'Each day', '@daily', {start}, None, catchup=True")
+    assert found.description["schedule"] == {
+        "cron": "0 0 * * *",
+        "timezone": "Asia/Tokyo",
+        "start": "2026-01-01T00:00",
+        "catchup": True,
+    }
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "left"),
+    [
+        (
+            "'Each day', '@daily', None, None, None, 7",
+            "arguments by their place, None, 7, are left",
+        ),
+        ("*EVERY", "arguments by their place, *EVERY, are left out"),
+        (
+            "'Each day', *EVERY, '@daily'",
+            "arguments by their place, *EVERY, '@daily', are left out",
+        ),
+        ("**DEFAULTS", "arguments behind ** are left out"),
+    ],
+)
+def test_arguments_that_nobody_knows_are_told(arguments: str, left: str) -> None:
+    found = imported(arguments)
+    [note] = found.notes
+    assert note.path == "line 11"
+    assert note.message.startswith(left)
+
+
 def test_one_run_at_a_time_is_a_queue() -> None:
     found = imported("schedule='@daily', max_active_runs=1")
     assert found.description["overlap"] == "queue"
@@ -181,6 +236,23 @@ def test_a_dag_without_a_schedule_has_none_here(arguments: str) -> None:
         (
             "schedule=CronTriggerTimetable('0 0 * * *', timezone='UTC', run_immediately=True)",
             "a pipeline's schedule has no run_immediately",
+        ),
+        (
+            "schedule=CronTriggerTimetable('0 0 * * *', 'UTC', timedelta(0))",
+            "CronTriggerTimetable('0 0 * * *', 'UTC', timedelta(0)) has more arguments than cron",
+        ),
+        (
+            "schedule=timedelta(1, 0, 0, 0, 0, 0, 0, 1), catchup=True",
+            "has more arguments than days, seconds",
+        ),
+        (
+            "schedule='@daily', start_date=pendulum.datetime(2026, 1, 1, 0, 0, 0, 0, 'UTC', 1)",
+            "has more arguments than year, month",
+        ),
+        (
+            "schedule=timedelta(hours=6), catchup=True, "
+            "start_date=datetime.datetime(2026, 1, 1, 0, 0, 0, 1)",
+            "a rate counts from a whole minute",
         ),
         (
             "schedule='0 0 * * *', start_date=datetime.datetime(2026, 13, 1), catchup=True",

@@ -8,7 +8,7 @@ the settings that it comes with: a cron is a ``CronTriggerTimetable`` in the tim
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -34,7 +34,7 @@ _PRESETS: Final = {
     "@annually": "0 0 1 1 *",
 }
 _UNITS: Final = ("days", "seconds", "microseconds", "milliseconds", "minutes", "hours", "weeks")
-_PARTS: Final = ("year", "month", "day", "hour", "minute", "second")
+_PARTS: Final = ("year", "month", "day", "hour", "minute", "second", "microsecond", "tzinfo")
 _MINUTE: Final = timedelta(minutes=1)
 _INSTANT: Final = timedelta(microseconds=1)
 _PLAIN_ZONE: Final = ("timezone", "UTC")
@@ -93,7 +93,7 @@ def _schedule(dag: Dag, key: str) -> tuple[dict[str, Any], list[Note]]:
     if catchup:
         if start is None:
             raise _Unsaid("it catches up, and no start_date says since when")
-        if "rate" in made and start.time.second:
+        if "rate" in made and start.time != start.time.replace(second=0, microsecond=0):
             raise _Unsaid("a rate counts from a whole minute")
         made |= {"start": _written(start, zone, up_to=start.time), "catchup": True}
     elif start is not None:
@@ -133,13 +133,20 @@ def _times(dag: Dag, node: ast.expr, zone: str) -> dict[str, Any]:
 
 
 def _of_timetable(dag: Dag, call: ast.Call) -> dict[str, Any]:
-    given = dict(zip(("cron", "timezone"), call.args, strict=False))
-    given |= {str(each.arg): each.value for each in call.keywords}
+    given = _named(call, ("cron", "timezone"))
     if unknown := sorted(given.keys() - {"cron", "timezone", "interval"}):
         raise _Unsaid(f"a pipeline's schedule has no {', '.join(unknown)}")
     if not {"cron", "timezone"} <= given.keys():
         raise _Unsaid(f"{_text(call)} names no cron and timezone")
     return _times(dag, given["cron"], _zone(dag, given["timezone"]))
+
+
+def _named(call: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:
+    """Return the arguments of a call, those by their place under these names."""
+    if len(call.args) > len(names):
+        raise _Unsaid(f"{_text(call)} has more arguments than {', '.join(names)}")
+    given = dict(zip(names, call.args, strict=False))
+    return given | {str(each.arg): each.value for each in call.keywords}
 
 
 def _rate(delta: timedelta) -> str:
@@ -154,8 +161,7 @@ def _rate(delta: timedelta) -> str:
 
 
 def _delta(dag: Dag, call: ast.Call) -> timedelta:
-    named = dict(zip(_UNITS, call.args, strict=False))
-    named |= {str(each.arg): each.value for each in call.keywords}
+    named = _named(call, _UNITS)
     try:
         return timedelta(**{name: _number(dag, value) for name, value in named.items()})
     except (TypeError, OverflowError) as error:
@@ -184,8 +190,7 @@ def _default(dag: Dag, key: str) -> ast.expr | None:
 
 def _moment(dag: Dag, call: ast.Call) -> _Moment:
     """Return the time of ``datetime(…)`` or ``pendulum.datetime(…)``, both in UTC by themselves."""
-    named = dict(zip(_PARTS, call.args, strict=False))
-    named |= {str(each.arg): each.value for each in call.keywords}
+    named = _named(call, _PARTS)
     zones = [named.pop(name) for name in ("tzinfo", "tz") if name in named]
     parts: dict[str, Any] = {name: _number(dag, value) for name, value in named.items()}
     zone = _zone(dag, zones[0]) if zones else "UTC"

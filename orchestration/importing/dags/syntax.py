@@ -10,6 +10,10 @@ from typing import Any, Final
 
 from orchestration.importing.dags.texts import formatted, is_text, templated, together
 
+_DAGS: Final = ("DAG", "dag")
+_PLACES: Final = ("dag_id", "description", "schedule", "start_date", "end_date")
+"""Arguments that Airflow 1 and 2 take by their place. Late versions of Airflow 2 have others behind
+the schedule, which no file gives beside it; Airflow 3 takes the first alone."""
 _CHANGING: Final = ("update", "append", "extend", "insert", "pop", "setdefault", "clear")
 _REPEATED: Final = {
     "For": "a loop",
@@ -77,22 +81,30 @@ class Dag:
     def _called(self, call: ast.Call) -> None:
         name = name_of(call.func)
         arguments = {each.arg: each.value for each in call.keywords if each.arg is not None}
-        if name in ("DAG", "dag"):
+        if name in _DAGS:
             if self.settings.get("dag_id") is not None:
                 text = "is another DAG; the tasks of both are taken together, and its schedule"
                 self.notes.append((f"line {call.lineno}", text))
-            self.settings |= {key: self.value(item) for key, item in arguments.items()}
-            self.given = arguments
-            if call.args:
-                self.settings.setdefault("dag_id", self.value(call.args[0]))
+            self.given = arguments | self._placed(call)
+            self.settings |= {key: self.value(item) for key, item in self.given.items()}
         elif "task_id" in arguments:
             given = {key: self.value(item) for key, item in arguments.items()}
             variable = self.variable(call)
             task_id = given.get("task_id")
             own = task_id if isinstance(task_id, str) else f"task_{call.lineno}"
             self.tasks[variable] = Task(name, own, call.lineno, given)
-        if name.endswith("Operator") and any(each.arg is None for each in call.keywords):
+        told = name in _DAGS or name.endswith("Operator")
+        if told and any(each.arg is None for each in call.keywords):
             self.notes.append((f"line {call.lineno}", "arguments behind ** are left out"))
+
+    def _placed(self, call: ast.Call) -> dict[str, ast.expr]:
+        """Return the arguments of a DAG by their place, and tell those whose names are unknown."""
+        starred = (at for at, each in enumerate(call.args) if isinstance(each, ast.Starred))
+        known = min(next(starred, len(call.args)), len(_PLACES))
+        if more := [ast.unparse(each) for each in call.args[known:]]:
+            text = f"arguments by their place, {', '.join(more)}, are left out"
+            self.notes.append((f"line {call.lineno}", text))
+        return dict(zip(_PLACES, call.args[:known], strict=False))
 
     def _around(self, tree: ast.AST) -> None:
         """Tell what makes tasks more than once, or only sometimes."""
