@@ -15,7 +15,7 @@ from functools import cache
 from orchestration.checks.patterns import matches
 from orchestration.checks.shapes import OperationModel, Shape, service_model, service_names
 from orchestration.errors import Problem, meant, near
-from orchestration.expressions import SCALARS, Item, Join, Run, RunAttempt, Tree
+from orchestration.expressions import Item, Join, Run, RunAttempt, Tree
 from orchestration.refs import FORMS, Expression, parse
 
 _SAMPLE_RUN = "0123456789ab"
@@ -74,44 +74,40 @@ def places(
     service: str, operation: str, request: Mapping[str, Tree]
 ) -> Iterator[tuple[str, str, Expression[object]]]:
     """Yield the expressions in a request: path, the type that botocore requires, the expression."""
-    model = operation_model(service, operation)
-    if model is not None and model.input_shape is not None:
-        yield from _places(model.input_shape, request, "")
-
-
-def _places(shape: Shape, value: Tree, path: str) -> Iterator[tuple[str, str, Expression[object]]]:
-    if isinstance(value, SCALARS):
-        return
-    if isinstance(value, Expression):
-        yield path, shape.type_name, value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            inner = _member(shape, key)
-            if inner is not None:
-                yield from _places(inner, item, f"{path}.{key}" if path else key)
-    elif shape.type_name == "list" and isinstance(value, Sequence):
-        for index, item in enumerate(value):
-            yield from _places(shape.member, item, f"{path}[{index}]")
+    for path, shape, value in _leaves(service, operation, request):
+        if isinstance(value, Expression):
+            yield path, shape.type_name, value
 
 
 def texts_for_bytes(
     service: str, operation: str, request: Mapping[str, Tree], is_text: Callable[[Tree], bool]
 ) -> Iterator[str]:
     """Yield where a request has text and the API takes bytes, by the paths."""
+    for path, shape, value in _leaves(service, operation, request):
+        if shape.type_name == "blob" and (isinstance(value, bytes) or is_text(value)):
+            yield path
+
+
+def _leaves(
+    service: str, operation: str, request: Mapping[str, Tree]
+) -> Iterator[tuple[str, Shape, Tree]]:
+    """Yield the values in a request that hold no others that botocore's model knows of."""
     model = operation_model(service, operation)
     if model is not None and model.input_shape is not None:
-        yield from _texts(model.input_shape, request, "", is_text)
+        yield from _leaves_of(model.input_shape, request, "")
 
 
-def _texts(shape: Shape, value: Tree, path: str, is_text: Callable[[Tree], bool]) -> Iterator[str]:
-    if shape.type_name == "blob":
-        if isinstance(value, bytes) or is_text(value):
-            yield path
-    elif isinstance(value, Mapping):
+def _leaves_of(shape: Shape, value: Tree, path: str) -> Iterator[tuple[str, Shape, Tree]]:
+    if isinstance(value, Mapping) and shape.type_name in ("structure", "map"):
         for key, item in value.items():
             inner = _member(shape, key)
             if inner is not None:
-                yield from _texts(inner, item, f"{path}.{key}" if path else key, is_text)
+                yield from _leaves_of(inner, item, f"{path}.{key}" if path else key)
+    elif shape.type_name == "list" and isinstance(value, Sequence) and not isinstance(value, str):
+        for index, item in enumerate(value):
+            yield from _leaves_of(shape.member, item, f"{path}[{index}]")
+    else:
+        yield path, shape, value
 
 
 def unknown_fields(service: str, operation: str, request: Mapping[str, Tree]) -> Iterator[str]:

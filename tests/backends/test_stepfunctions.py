@@ -444,6 +444,19 @@ def test_text_for_bytes_is_refused_and_json_for_them_is_not() -> None:
     assert made["States"]["ask"]["Arguments"]["Body"] == {"instances": [[1, "x"]]}
 
 
+@pytest.mark.parametrize("text", ["hello", parameter("text")])
+def test_text_for_bytes_is_refused_in_lists_too(text: Tree) -> None:
+    records: Tree = [
+        {"PartitionKey": "a", "Data": {"said": text}},
+        {"PartitionKey": "b", "Data": text},
+    ]
+    asked = Operation("kinesis", "PutRecords", {"StreamName": "s", "Records": records})
+    made = workflow(Call(name="send", operation=asked), parameters=(ParameterSpec(name="text"),))
+    with pytest.raises(UnsupportedError, match=r"Records\[1\]\.Data is text") as error:
+        stepfunctions.render(made)
+    assert "Records[0]" not in str(error.value)
+
+
 def test_no_pause_between_attempts_is_longer_than_on_the_other_backends() -> None:
     request: dict[str, Tree] = {"FileSystemId": "fs-1"}
     asked = Operation("fsx", "DescribeFileSystems", request)
