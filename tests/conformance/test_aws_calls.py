@@ -255,6 +255,48 @@ def test_an_element_is_sent_as_the_bytes_that_it_is_or_not_at_all(
             if on == "step-functions" and items == ["a"]:
                 # It would send the text in quotes.
                 state, lies = "failed", b"2.5"
-                assert "Body is text, which Step Functions sends as JSON" in str(report.cause)
+                said = "stage put: s3:PutObject: Body is text, which Step Functions sends as JSON"
+                assert said in str(report.cause)
             assert report.state == state, report.cause
             assert s3.get_object(Bucket="bucket", Key="element")["Body"].read() == lies
+
+
+@pytest.mark.parametrize("on", BACKENDS)
+def test_bytes_inside_of_others_are_sent_as_they_are_or_not_at_all(
+    on: On, airflow: LocalAirflow
+) -> None:
+    attribute = {"L": [{"S": "text"}, {"B": {"each": "item"}}]}
+    put = {
+        "kind": "aws_call",
+        "service": "dynamodb",
+        "operation": "PutItem",
+        "request": {"TableName": "elements", "Item": {"id": {"S": "1"}, "all": attribute}},
+        "for_each": {"items": {"parameter": "items"}, "at_most": 2},
+    }
+    pipeline = Pipeline.parse(
+        {
+            "name": "elements",
+            "region": "us-east-1",
+            "workspace": "s3://bucket/runs",
+            "parameters": {"items": {"type": "array"}},
+            "stages": {"put": put},
+        }
+    )
+    with EmbeddedAws(time_scale=0.005) as aws:
+        tables = aws.client("dynamodb")
+        tables.create_table(
+            TableName="elements",
+            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        for items, state, lies in (([2.5], "succeeded", b"2.5"), (["a"], "succeeded", b"a")):
+            report = run(pipeline, on=on, aws=aws, airflow=airflow, parameters={"items": items})
+            if on == "step-functions" and items == ["a"]:
+                # It would send the text in quotes.
+                state, lies = "failed", b"2.5"
+                said = "stage put: dynamodb:PutItem: Item.all.L[1].B is text, which Step Functions"
+                assert said in str(report.cause)
+            assert report.state == state, report.cause
+            item = tables.get_item(TableName="elements", Key={"id": {"S": "1"}})["Item"]
+            assert item["all"]["L"][1]["B"] == lies

@@ -169,5 +169,5 @@ def _released(states: States, following: str) -> str:
 
 
 def _task(operation: str, arguments: Json, scope: Scope) -> State:
-    sent = task(Operation("stepfunctions", operation, {}), scope, _PATIENT)
+    sent = task(Operation("stepfunctions", operation, {}), scope, _PATIENT, step="")
     return {**sent, "Arguments": arguments}

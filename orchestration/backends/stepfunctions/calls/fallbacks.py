@@ -99,7 +99,7 @@ class Way:
     def _look(self, subject: Words, adopted: Rule, unfollowed: Rule, refusal: Json) -> str:
         """Write the question whether the job exists, started before or its response lost."""
         poll, absent = self._until.poll, self._until.absent
-        looking = task(poll, self.scope, Retry(), unnamed=False)
+        looking = task(poll, self.scope, Retry(), step=self.step.name, unnamed=False)
         again = self._name("LookAgain")
         before = worded(wording.REFUSED_BEFORE, self.scope, subject=subject)
         rules = self.search.absent(recognition.is_absent(self.step), self._noted(before))

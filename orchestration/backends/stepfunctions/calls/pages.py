@@ -52,7 +52,7 @@ class Listing:
         if values:
             check["Assign"] = values
         self.states.last(more, check)
-        asking = task(self.step.operation, self.scope, self.step.retry)
+        asking = task(self.step.operation, self.scope, self.step.retry, step=self.step.name)
         asking["Arguments"] = enclosed(self._request())
         source = f"{self.step.operation.name} {self.step.name}"
         refusal = Polling(self.step, self.scope, self.states, following).refusal(

@@ -14,7 +14,7 @@ from orchestration.backends.stepfunctions.calls.tasks import task
 from orchestration.backends.stepfunctions.names import Scope
 from orchestration.backends.stepfunctions.states import State
 from orchestration.expressions import Json
-from orchestration.graph import Person, Retry, Until
+from orchestration.graph import Call, Person, Retry, Until
 
 _LONGEST_WAIT_S: Final = 3600
 _MOST_WAITS: Final = 168
@@ -33,9 +33,11 @@ def interval_s(until: Until) -> int:
     return max(1, ceil(until.timeout_s / waits))
 
 
-def waiting(person: Person, seconds: Json, scope: Scope, counted: State, poll: str) -> State:
+def waiting(
+    step: Call, person: Person, seconds: Json, scope: Scope, counted: State, poll: str
+) -> State:
     """Return the Task that waits until its token comes back, or so many seconds."""
-    state = task(person.token, scope, Retry())
+    state = task(person.token, scope, Retry(), step=step.name)
     state["Resource"] = f"{state['Resource']}.waitForTaskToken"
     arguments = state["Arguments"]
     assert isinstance(arguments, dict)  # noqa: S101 (what `task` has made)

@@ -58,7 +58,7 @@ class Polling:
         if name in self.states.written:
             return name
         # An error without a name is looked at by its cause: the next poll is its retry.
-        polling = task(until.poll, self.scope, Retry(), unnamed=False)
+        polling = task(until.poll, self.scope, Retry(), step=self.step.name, unnamed=False)
         status = self._status(name)
         polling["Catch"] = [
             *self._gone_by_name(),
@@ -97,7 +97,7 @@ class Polling:
         failed = self._failed
         if self._until.stop is None:
             return failed
-        stopping = task(self._until.stop, self.scope, Retry())
+        stopping = task(self._until.stop, self.scope, Retry(), step=self.step.name)
         error = enclosed("$states.input")
         # It may be over by now, which some services call an error.
         caught = {"ErrorEquals": ["States.ALL"], "Output": error, "Next": failed}
@@ -263,7 +263,7 @@ class Polling:
         if self._until.person is not None:
             counted: State = {self._polls: enclosed(f"${self._polls} + 1")}
             seconds = timing.shortened(self.step, self.scope, self._interval_s)
-            bell = waiting(self._until.person, seconds, self.scope, counted, poll)
+            bell = waiting(self.step, self._until.person, seconds, self.scope, counted, poll)
             return self.states.add(self._name("Wait"), bell, poll)
         wait: State = {
             "Type": "Wait",

@@ -74,7 +74,9 @@ class _Reading:
     def _task(self) -> State:
         bucket, key = location(self.step.uri)
         request = {"Bucket": bucket, "Key": key, "Range": RANGE}
-        reading = task(Operation("s3", "GetObject", request), self.scope, Retry())
+        reading = task(
+            Operation("s3", "GetObject", request), self.scope, Retry(), step=self.step.name
+        )
         # Assigned and not handed on: what an assignment can't evaluate is caught.
         reading["Assign"] = {self._variable: enclosed(_PARSED)}
         reading["Output"] = {

@@ -145,7 +145,14 @@ class _Sending:
     def _task(self) -> State:
         step = self.step
         unnamed = not self._counts
-        sending = task(step.operation, self.scope, step.retry, unnamed=unnamed, sync=self._sync)
+        sending = task(
+            step.operation,
+            self.scope,
+            step.retry,
+            step=step.name,
+            unnamed=unnamed,
+            sync=self._sync,
+        )
         if self._sync and step.until is not None:
             allowed = ceil(step.until.timeout_s)
             sending["TimeoutSeconds"] = timing.shortened(step, self.scope, allowed)

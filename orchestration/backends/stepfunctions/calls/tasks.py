@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from orchestration.backends.jsonata import render, tree
 from orchestration.backends.jsonata.writing import checked, enclosed
 from orchestration.backends.stepfunctions.calls import recognition
@@ -11,8 +14,10 @@ from orchestration.backends.stepfunctions.integrations.choosing import optimised
 from orchestration.backends.stepfunctions.integrations.services import resource
 from orchestration.backends.stepfunctions.names import Scope
 from orchestration.backends.stepfunctions.states import State
+from orchestration.checks.requests import operation_model
+from orchestration.checks.shapes import Shape
 from orchestration.expressions import Json, Tree
-from orchestration.graph import Operation, Retry
+from orchestration.graph import Operation, Retry, stage_of
 from orchestration.refs import Expression
 
 
@@ -21,22 +26,20 @@ def task(
     scope: Scope,
     retry: Retry,
     *,
+    step: str,
     unnamed: bool = True,
     sync: bool = False,
 ) -> State:
     """Return a Task that sends a request, and again while the error is one that passes.
 
-    ``unnamed``: whether errors without their own name count as such. ``sync``: whether it waits for
-    the end of the job that it starts.
+    ``step``: the one that sends it. ``unnamed``: whether errors without their own name count as
+    such. ``sync``: whether it waits for the end of the job that it starts.
     """
     arn = resource(operation.service, operation.name)
     state: State = {
         "Type": "Task",
         "Resource": optimised(operation) if sync else arn,
-        "Arguments": {
-            name: _argument(operation, name, value, scope)
-            for name, value in operation.request.items()
-        },
+        "Arguments": _Arguments(operation, step, scope).written(),
     }
     if operation.assumes is not None:
         state["Credentials"] = {"RoleArn": tree(operation.assumes, scope)}
@@ -46,11 +49,43 @@ def task(
     return state
 
 
-def _argument(operation: Operation, name: str, value: Tree, scope: Scope) -> Json:
-    """Return a field of a request; one that takes bytes fails where it is text after all."""
-    unknown = isinstance(value, Expression) and kind(value, scope.facts) == "any"
-    if not unknown or not spelling.takes_bytes(operation, name):
-        return tree(value, scope)
-    message = f"{name} is text, which Step Functions sends as JSON, in quotes; give JSON instead"
-    test = "$type($v) != 'string'"
-    return enclosed(checked(render(value, scope), test, "$v", message))
+@dataclass(frozen=True)
+class _Arguments:
+    """The request of a Task; a field that takes bytes fails it where it is text after all."""
+
+    operation: Operation
+    step: str
+    scope: Scope
+
+    def written(self) -> Json:
+        """Return the fields of the request."""
+        model = operation_model(self.operation.service, self.operation.name)
+        shape = None if model is None else model.input_shape
+        return self._part(shape, self.operation.request, "")
+
+    def _part(self, shape: Shape | None, value: Tree, path: str) -> Json:
+        if shape is None:
+            return tree(value, self.scope)
+        if isinstance(value, Expression) and shape.type_name == "blob":
+            return self._bytes(value, path)
+        if isinstance(value, Mapping) and not any(key.endswith(".$") for key in value):
+            return self._members(shape, value, f"{path}." if path else "")
+        if isinstance(value, list | tuple) and shape.type_name == "list":
+            member = shape.member
+            return [self._part(member, item, f"{path}[{n}]") for n, item in enumerate(value)]
+        return tree(value, self.scope)
+
+    def _members(self, shape: Shape, value: Mapping[str, Tree], prefix: str) -> Json:
+        names = {key: spelling.original(shape, key) for key in value}
+        return {
+            key: self._part(names[key][1], item, f"{prefix}{names[key][0]}")
+            for key, item in value.items()
+        }
+
+    def _bytes(self, value: Expression[object], path: str) -> Json:
+        if kind(value, self.scope.facts) != "any":
+            return tree(value, self.scope)
+        asked = f"stage {stage_of(self.step)}: {self.operation.service}:{self.operation.name}"
+        wrong = f"{path} is text, which Step Functions sends as JSON, in quotes; give JSON instead"
+        test = "$type($v) != 'string'"
+        return enclosed(checked(render(value, self.scope), test, "$v", f"{asked}: {wrong}"))

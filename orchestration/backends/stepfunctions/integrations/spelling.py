@@ -134,12 +134,13 @@ def carried(operation: Operation, outputs: Mapping[str, Output]) -> Iterator[str
             yield name
 
 
-def takes_bytes(operation: Operation, name: str) -> bool:
-    """Return whether a field of a request, by its name in Step Functions, takes bytes."""
-    shape = _request(operation)
-    members = {} if shape is None else shape.members
-    named = (each for own, each in members.items() if spelled(own) == name)
-    return any(each.type_name == "blob" for each in named)
+def original(shape: Shape | None, name: str) -> tuple[str, Shape | None]:
+    """Return the API's name of a part of a request, by that in Step Functions, and its shape."""
+    if shape is None or shape.type_name != "structure":
+        return _member(shape, name)
+    names = {spelled(member, shape.name): member for member in shape.members}
+    member = names.get(name, name)
+    return member, shape.members.get(member)
 
 
 def _operation(operation: Operation) -> Operation:
