@@ -147,7 +147,7 @@ def test_a_result_that_is_missing_fails_the_run(
     event = {"words": ["a"]}
     results = {"said": "Payload.said", "other": place}
     report = ended(invoking(event, results=results), on, aws, airflow)
-    cause = f"function words returned no {place}"
+    cause = f"stage count: function words returned no {place}"
     assert (report.state, report.error, report.cause) == ("failed", "MissingOutput", cause)
 
 

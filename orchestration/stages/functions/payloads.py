@@ -76,7 +76,7 @@ def followed(call: Call, results: Mapping[str, str]) -> tuple[Step, ...]:
         after=(call.name,),
     )
     asked = replace(call, outputs=outputs)
-    subject = join("function ", _part(function))
+    subject = join(f"stage {name}: function ", _part(function))
     returned = required(asked, {each: results[each] for each in wanted}, subject, succeeded)
     return (asked, succeeded, *returned)
 
