@@ -161,11 +161,10 @@ class AwsCall(Stage):
 
     def _followed(self, call: Call) -> tuple[Step, ...]:
         """Return the call with what fails the run where a response lacks something."""
-        polled = () if self.poll is None else (self.poll, self.poll.stop)
-        needed = {n.output for each in polled if each for n in _refs(each.request)}
         ends = {} if self.poll is None else self.poll.outputs
-        # A poll that refers to a result can't be sent without it.
-        own = {n: p for n, p in self.results.items() if listed(p) is None and n not in needed}
+        # A job is not waited for where the answer to the call itself lacks something already.
+        later = self.results if self.poll is None else {}
+        own = {name: place for name, place in later.items() if listed(place) is None}
         until = call.until
         if until is not None:
             until = replace(until, outputs=without_failing(until.outputs, ends))

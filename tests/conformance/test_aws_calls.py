@@ -112,6 +112,20 @@ LACKING: dict[str, Any] = {
             "failure": ["two"],
         },
     },
+    "unasked": {
+        "kind": "aws_call",
+        "service": "sagemaker",
+        "operation": "ListModels",
+        "request": {"NameContains": "nobody-s"},
+        "results": {"name": "Models[0].ModelName"},
+        "poll": {
+            "operation": "DescribeModel",
+            "request": {"ModelName": "another"},
+            "status": "ModelName",
+            "success": ["one"],
+            "failure": ["two"],
+        },
+    },
     "ask": {
         **PIPELINE["stages"]["ask"],
         "poll": {
@@ -128,13 +142,14 @@ LACKING: dict[str, Any] = {
     [
         ("pick", "stage pick: sagemaker:ListModels returned no Models[0].ModelName"),
         ("polled", "polled.call: no string Models.0.ModelName"),
+        ("unasked", "unasked.call: no string Models.0.ModelName"),
         ("ask", "stage ask: athena:GetQueryExecution returned no QueryExecution.SubstatementType"),
     ],
 )
 def test_a_response_without_what_a_stage_gives_ends_all_runs_alike(
     on: On, stage: str, lacks: str, airflow: LocalAirflow
 ) -> None:
-    output = {"pick": "name", "polled": "name", "ask": "type"}[stage]
+    output = "type" if stage == "ask" else "name"
     tell = {**PIPELINE["stages"]["tell"]}
     tell["request"] = {**tell["request"], "Message": {"ref": f"{stage}.{output}"}}
     stages = {stage: LACKING[stage], "tell": tell}
@@ -143,6 +158,8 @@ def test_a_response_without_what_a_stage_gives_ends_all_runs_alike(
         parameters = {"topic": topic_of(aws)}
         report = run(pipeline, on=on, aws=aws, airflow=airflow, parameters=parameters)
     assert (report.state, report.error, report.cause) == ("failed", "MissingOutput", lacks)
+    # A job without a result that the call itself gives is not waited for.
+    assert "DescribeModel" not in {call.operation for call in report.calls}
 
 
 LISTED: dict[str, Any] = {
