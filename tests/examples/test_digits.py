@@ -18,7 +18,10 @@ from tests.examples import jobs
 pytestmark = [pytest.mark.xdist_group("digits"), pytest.mark.toolkit]
 
 DATA = jobs.EXAMPLES / "digits/data"
-SERVABLE = {"model.pt", "metrics.json", "code/inference.py", "code/model.py"}
+SERVABLE = {
+    *("model.pt", "metrics.json", "code/inference.py"),
+    *(f"code/shared/{name}.py" for name in ("__init__", "digits", "model")),
+}
 
 
 def files(folder: Path) -> set[str]:

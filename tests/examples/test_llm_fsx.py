@@ -143,7 +143,7 @@ def test_wrong_requests_are_refused_by_name(body: Any, complaint: str) -> None:
 
 
 def test_every_byte_is_predicted_once_by_consecutive_windows() -> None:
-    with jobs.imported(SOURCE, "corpus") as corpus:
+    with jobs.imported(SOURCE, "shared.corpus") as corpus:
         torch = corpus.torch
         text = torch.arange(13, dtype=torch.uint8)
         (windows,) = corpus.Corpus((text,), 5).consecutive(8)
@@ -151,7 +151,7 @@ def test_every_byte_is_predicted_once_by_consecutive_windows() -> None:
 
 
 def test_replicas_split_the_same_windows_whatever_their_number() -> None:
-    with jobs.imported(SOURCE, "corpus") as corpus:
+    with jobs.imported(SOURCE, "shared.corpus") as corpus:
         torch = corpus.torch
         texts = corpus.Corpus(tuple(torch.arange(n, dtype=torch.uint8) for n in (20, 90)), 4)
         whole = texts.batch(seed=1, step=5, rank=0, world_size=1, size=8)
