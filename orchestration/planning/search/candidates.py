@@ -102,10 +102,10 @@ class Cluster:
 
     def _least_gib(self, kin: Kin, count: int) -> float:
         """Return what so many samples one by one need at least in one of several layouts."""
-        if not self._predictions.by_formula:
-            return 0.0
         if not self._offloads_of(kin):
             return inf
+        if not self._predictions.by_formula:
+            return 0.0
         expected = self._needs(kin).least(1, count, self._room.least)
         return expected * margin(self._accelerator, self.task.model) * _LEAST
 

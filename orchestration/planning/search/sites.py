@@ -9,6 +9,7 @@ from math import exp, inf
 
 from orchestration.catalog import Instance
 from orchestration.planning.cost.coefficients import fitted
+from orchestration.planning.model.configuration import Offload
 from orchestration.planning.search.candidates import Cluster
 from orchestration.planning.search.layouts import Kin
 from orchestration.planning.search.places.place import Candidate
@@ -59,9 +60,9 @@ class Tiers:
     """Ways in which instances can compute the batches, those with less offloaded first."""
 
     def __init__(self, clusters: tuple[Cluster, ...], kins: tuple[Kin, ...]) -> None:
-        """Take the same instances several times, each with more that may be offloaded."""
+        """Take the same instances, as `Pool.clusters` returns them."""
         self.streams = clusters[-1].streams(kins)
-        self._tiers = [Tier(cluster, self.streams) for cluster in clusters]
+        self._tiers = [Tier(cluster, self.streams) for cluster in clusters[:-1] or clusters]
 
     def fitting(self, longest_s: float = inf) -> Iterator[Candidate]:
         """Return what fits, if its computing can be done in time: the fastest of each tier.
@@ -86,7 +87,7 @@ class Tiers:
     @property
     def holds(self) -> bool:
         """True if any batch fits in any layout, however long it takes."""
-        return self._tiers[-1].holds
+        return any(tier.holds for tier in self._tiers)
 
 
 class Site:
@@ -101,7 +102,7 @@ class Site:
     ) -> None:
         """Take the price of the whole cluster, and how many things about its plans are unknown.
 
-        `clusters`: the same instances, each with more that may be offloaded.
+        `clusters`: the same instances, as `Pool.clusters` returns them.
         """
         self.cluster = clusters[-1]
         self.kins = kins
@@ -151,17 +152,19 @@ class Pool(Shared):
         self._clusters: dict[tuple[str, int], tuple[Cluster, ...]] = {}
 
     def clusters(self, space: Space, instance: Instance, count: int) -> tuple[Cluster, ...]:
-        """Return instances with what may be offloaded, and if nothing fits so, with what else.
+        """Return instances where nothing is offloaded, where something is, and with both at last.
 
-        Unless it was measured, offloading is for what does not fit otherwise, or not in time:
-        trainings with it took longer than predicted wherever others published them. They are the
-        same for all searches.
+        Unless steps of the model were timed, offloading is for what does not fit otherwise, or not
+        in time: trainings with it took longer than predicted wherever others published them. They
+        are the same for all searches.
         """
         key = (instance.name, count)
         if key not in self._clusters:
+            offloading = tuple(kind for kind in space.offload if kind != "none")
             spaces = [space]
-            if not is_timed(self.task) and "none" in space.offload and len(space.offload) > 1:
-                spaces.insert(0, replace(space, offload=("none",)))
+            if not is_timed(self.task) and offloading and "none" in space.offload:
+                tiers: tuple[tuple[Offload, ...], ...] = (("none",), offloading)
+                spaces = [*(replace(space, offload=kinds) for kinds in tiers), space]
             self._clusters[key] = tuple(
                 Cluster(self.task, each, instance, count, self) for each in spaces
             )

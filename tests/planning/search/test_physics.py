@@ -62,7 +62,8 @@ def test_more_memory_never_hurts(name: str, size: float, factor: float) -> None:
 
 def cost_at(known: dict[str, Price]) -> float:
     where = space("ml.g5.12xlarge", "ml.p4d.24xlarge", "ml.p5.48xlarge", prices=known)
-    plan = chosen(find_plans(task(), where))
+    answer = find_plans(task(), where)
+    plan = answer.passed_over or chosen(answer)  # a surer plan may be preferred to the best
     assert plan.cost_usd is not None
     return plan.cost_usd.expected
 
