@@ -58,16 +58,20 @@ def test_a_stopped_execution_ends_its_events(aws: EmbeddedAws) -> None:
         name="stopped-history", definition=json.dumps(definition), roleArn=ROLE
     )
     execution = states.start_execution(stateMachineArn=machine["stateMachineArn"])["executionArn"]
+    wait(lambda: aws.events(execution), lambda now: [each["state"] for each in now[-1:]] == ["W"])
     states.stop_execution(executionArn=execution, error="Stopped", cause="no longer wanted")
-    seen = 0
-    while new := aws.events(execution, after=seen):
-        seen += len(new)
-    ended = states.describe_execution(executionArn=execution)
+    history = wait(
+        lambda: states.get_execution_history(executionArn=execution)["events"],
+        lambda now: now[-1]["type"] == "ExecutionAborted",
+    )
     reason = {"error": "Stopped", "cause": "no longer wanted"}
-    assert ended["status"] == "ABORTED"
+    assert history[-1]["executionAbortedEventDetails"] == reason
+    ended = wait(
+        lambda: states.describe_execution(executionArn=execution),
+        lambda now: now["status"] == "ABORTED",
+    )
     assert {name: ended[name] for name in reason} == reason
-    last = states.get_execution_history(executionArn=execution)["events"][-1]
-    assert last["executionAbortedEventDetails"] == reason
+    assert aws.events(execution, after=len(history)) == []
 
 
 def test_an_execution_that_is_stopped_without_a_reason_has_none(aws: EmbeddedAws) -> None:
