@@ -14,7 +14,12 @@ from orchestration.planning.cost.devices import device
 from orchestration.planning.cost.prediction import predict
 from orchestration.planning.cost.rates import Rates, rates
 from orchestration.planning.cost.traffic import adapter_bytes, elementwise_bytes, score_bytes
-from orchestration.planning.model.configuration import Activation, Configuration, Positions
+from orchestration.planning.model.configuration import (
+    Activation,
+    Configuration,
+    Optimizer,
+    Positions,
+)
 from orchestration.planning.model.layer_sizes import sizes
 from tests.planning.settings import GPT, LLAMA, machine, setting
 
@@ -133,3 +138,13 @@ def test_deepspeed_casts_adapters_beside_packed_weights_to_16_bits() -> None:
         for each in (False, True)
     )
     assert fast < slow
+
+
+@pytest.mark.parametrize("optimizer", ["adamw_8bit", "momentum", "sgd"])
+def test_only_adamw_moves_more_without_a_fused_kernel(optimizer: Optimizer) -> None:
+    def update_s(traffic: float, kind: Optimizer) -> float:
+        c = replace(setting(), update_traffic=traffic, optimizer=kind)
+        return predict(c).time.optimizer
+
+    assert update_s(2.8, optimizer) == update_s(1.0, optimizer)
+    assert update_s(2.8, "adamw") == pytest.approx(2.8 * update_s(1.0, "adamw"))

@@ -9,6 +9,8 @@ from typing import Literal
 import pytest
 
 from orchestration.planning.model.measurements import model_digest
+from orchestration.planning.model.typical_shapes import transformer
+from orchestration.planning.search.answers.plans import Range, simplest
 from orchestration.planning.search.find import find_plans
 from orchestration.planning.search.objective import (
     CHEAPEST,
@@ -134,3 +136,28 @@ def test_measurements_without_a_time_of_the_model_leave_offloading_unsure() -> N
     for row in (lacking, stranger):
         told = replace(few, measurements=(row,))
         assert chosen(find_plans(told, where)).configuration.offload == "none"
+
+
+LLAMA_30B = transformer(layers=60, hidden=6656, heads=52, vocabulary=128256)
+
+
+def test_a_plan_that_offloads_too_is_not_surer_by_its_price_alone() -> None:
+    where = Space(types=("ml.p4de.24xlarge", "ml.g5.48xlarge"), counts=(1,))
+    answer = find_plans(task(LLAMA_30B, 32, sequence=1024), where, FASTEST)
+    slow = find_plans(
+        task(LLAMA_30B, 32, sequence=1024), replace(where, types=("ml.g5.48xlarge",)), FASTEST
+    )
+    assert chosen(slow).configuration.offload != "none"
+    assert chosen(slow).time_s.high > chosen(answer).time_s.high
+    assert chosen(answer).instance_type == "ml.p4de.24xlarge"
+    assert chosen(answer).configuration.offload != "none"
+
+
+def test_a_simpler_layout_that_may_take_longer_is_not_chosen() -> None:
+    where = Space(types=("ml.p5.48xlarge",), counts=(1,))
+    answer = find_plans(task(LLAMA_30B, 128, sequence=1024, optimizer="sgd"), where)
+    best, other = answer.alternatives[0], chosen(answer)
+    assert simplest(best, [best, other]) is other
+    time = other.time_s
+    unsure = replace(other, time_s=Range(time.low, time.expected, 1.1 * best.time_s.high))
+    assert simplest(best, [best, unsure]) is best
