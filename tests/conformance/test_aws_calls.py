@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -244,15 +245,13 @@ def test_what_is_deleted_is_waited_for_until_it_is_gone(on: On, airflow: LocalAi
     assert calls[-1].error_code == "ValidationError"
 
 
-@pytest.mark.parametrize("on", BACKENDS)
-def test_an_element_is_sent_as_the_bytes_that_it_is_or_not_at_all(
-    on: On, airflow: LocalAirflow
+def sent_or_not(
+    call: dict[str, Any], place: str, read: Callable[[], bytes], where: dict[str, Any]
 ) -> None:
+    """Run a call for an element with bytes: a number, and a text, which Step Functions quotes."""
     put = {
         "kind": "aws_call",
-        "service": "s3",
-        "operation": "PutObject",
-        "request": {"Bucket": "bucket", "Key": "element", "Body": {"each": "item"}},
+        **call,
         "for_each": {"items": {"parameter": "items"}, "at_most": 2},
     }
     pipeline = Pipeline.parse(
@@ -264,18 +263,39 @@ def test_an_element_is_sent_as_the_bytes_that_it_is_or_not_at_all(
             "stages": {"put": put},
         }
     )
+    number = run(pipeline, **where, parameters={"items": [2.5]})
+    assert number.state == "succeeded", number.cause
+    assert read() == b"2.5"
+    text = run(pipeline, **where, parameters={"items": ["a"]})
+    if where["on"] != "step-functions":
+        assert text.state == "succeeded", text.cause
+        assert read() == b"a"
+        return
+    operation = f"{call['service']}:{call['operation']}"
+    said = f"stage put: {operation}: {place} is text, which Step Functions sends as JSON"
+    assert text.state == "failed"
+    assert said in str(text.cause)
+    assert read() == b"2.5"
+
+
+@pytest.mark.parametrize("on", BACKENDS)
+def test_an_element_is_sent_as_the_bytes_that_it_is_or_not_at_all(
+    on: On, airflow: LocalAirflow
+) -> None:
+    call = {
+        "service": "s3",
+        "operation": "PutObject",
+        "request": {"Bucket": "bucket", "Key": "element", "Body": {"each": "item"}},
+    }
     with EmbeddedAws(time_scale=0.005) as aws:
         s3 = aws.client("s3")
         s3.create_bucket(Bucket="bucket")
-        for items, state, lies in (([2.5], "succeeded", b"2.5"), (["a"], "succeeded", b"a")):
-            report = run(pipeline, on=on, aws=aws, airflow=airflow, parameters={"items": items})
-            if on == "step-functions" and items == ["a"]:
-                # It would send the text in quotes.
-                state, lies = "failed", b"2.5"
-                said = "stage put: s3:PutObject: Body is text, which Step Functions sends as JSON"
-                assert said in str(report.cause)
-            assert report.state == state, report.cause
-            assert s3.get_object(Bucket="bucket", Key="element")["Body"].read() == lies
+        sent_or_not(
+            call,
+            "Body",
+            lambda: s3.get_object(Bucket="bucket", Key="element")["Body"].read(),
+            {"on": on, "aws": aws, "airflow": airflow},
+        )
 
 
 @pytest.mark.parametrize("on", BACKENDS)
@@ -283,22 +303,11 @@ def test_bytes_inside_of_others_are_sent_as_they_are_or_not_at_all(
     on: On, airflow: LocalAirflow
 ) -> None:
     attribute = {"L": [{"S": "text"}, {"B": {"each": "item"}}]}
-    put = {
-        "kind": "aws_call",
+    call = {
         "service": "dynamodb",
         "operation": "PutItem",
         "request": {"TableName": "elements", "Item": {"id": {"S": "1"}, "all": attribute}},
-        "for_each": {"items": {"parameter": "items"}, "at_most": 2},
     }
-    pipeline = Pipeline.parse(
-        {
-            "name": "elements",
-            "region": "us-east-1",
-            "workspace": "s3://bucket/runs",
-            "parameters": {"items": {"type": "array"}},
-            "stages": {"put": put},
-        }
-    )
     with EmbeddedAws(time_scale=0.005) as aws:
         tables = aws.client("dynamodb")
         tables.create_table(
@@ -307,13 +316,10 @@ def test_bytes_inside_of_others_are_sent_as_they_are_or_not_at_all(
             AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
             BillingMode="PAY_PER_REQUEST",
         )
-        for items, state, lies in (([2.5], "succeeded", b"2.5"), (["a"], "succeeded", b"a")):
-            report = run(pipeline, on=on, aws=aws, airflow=airflow, parameters={"items": items})
-            if on == "step-functions" and items == ["a"]:
-                # It would send the text in quotes.
-                state, lies = "failed", b"2.5"
-                said = "stage put: dynamodb:PutItem: Item.all.L[1].B is text, which Step Functions"
-                assert said in str(report.cause)
-            assert report.state == state, report.cause
+
+        def stored() -> bytes:
             item = tables.get_item(TableName="elements", Key={"id": {"S": "1"}})["Item"]
-            assert item["all"]["L"][1]["B"] == lies
+            return bytes(item["all"]["L"][1]["B"])
+
+        where = {"on": on, "aws": aws, "airflow": airflow}
+        sent_or_not(call, "Item.all.L[1].B", stored, where)
