@@ -41,7 +41,7 @@ class BatchOperations(Service):
 
     def state(self) -> JsonObject:
         """Return the jobs as in Describe responses."""
-        return {"Jobs": [job.description() for job in self._jobs.values()]}
+        return {"Jobs": [job.description() for job in list(self._jobs.values())]}
 
     @override
     def encoded(self, operation: str, response: JsonObject) -> Answer:
@@ -71,7 +71,7 @@ class BatchOperations(Service):
 
     def _list(self, request: JsonObject) -> JsonObject:
         wanted = request.get("JobStatuses")
-        jobs = [job for job in self._jobs.values() if not wanted or job.status in wanted]
+        jobs = [job for job in list(self._jobs.values()) if not wanted or job.status in wanted]
         first = int(request.get("NextToken", "0"))
         last = first + int(request.get("MaxResults", 1000))
         more = {"NextToken": str(last)} if last < len(jobs) else {}

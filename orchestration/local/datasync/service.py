@@ -58,11 +58,11 @@ class DataSync(Service):
     def state(self) -> JsonObject:
         """Return locations, tasks and executions as in Describe responses."""
         return {
-            "Locations": [each.description() for each in self._locations.values()],
-            "Tasks": [each.description() for each in self._tasks.values()],
+            "Locations": [each.description() for each in list(self._locations.values())],
+            "Tasks": [each.description() for each in list(self._tasks.values())],
             "TaskExecutions": [
                 execution.description()
-                for task in self._tasks.values()
+                for task in list(self._tasks.values())
                 for execution in task.executions
             ],
         }
@@ -97,7 +97,7 @@ class DataSync(Service):
     def _delete_location(self, request: JsonObject) -> JsonObject:
         with self._lock:
             location = self._location(request["LocationArn"])
-            for task in self._tasks.values():
+            for task in list(self._tasks.values()):
                 if location in (task.source, task.target):
                     raise refusal("locations in use stay", location=location.arn, task=task.arn)
             del self._locations[location.arn]
@@ -108,7 +108,7 @@ class DataSync(Service):
         return {
             "Locations": [
                 {"LocationArn": each.arn, "LocationUri": each.uri}
-                for each in self._locations.values()
+                for each in list(self._locations.values())
                 if wanted is None or each.uri in wanted
             ]
         }
@@ -146,7 +146,7 @@ class DataSync(Service):
         return {
             "Tasks": [
                 {"TaskArn": t.arn, "Status": t.status, "Name": t.name, "TaskMode": t.mode}
-                for t in self._tasks.values()
+                for t in list(self._tasks.values())
                 if wanted is None or wanted & {t.source.arn, t.target.arn}
             ]
         }
@@ -181,7 +181,7 @@ class DataSync(Service):
         everything: list[Sequence[_Tagged]] = [
             list(self._locations.values()),
             list(self._tasks.values()),
-            *(task.executions for task in self._tasks.values()),
+            *(task.executions for task in list(self._tasks.values())),
         ]
         for resource in (each for group in everything for each in group):
             if resource.arn == arn:

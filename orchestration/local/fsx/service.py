@@ -83,7 +83,8 @@ class FileSystems(Service):
         """Return file systems, associations and tasks as in Describe responses."""
         return {
             "FileSystems": {
-                identifier: system.description() for identifier, system in self._systems.items()
+                identifier: system.description()
+                for identifier, system in list(self._systems.items())
             },
             **self._repositories.state(),
         }
@@ -159,7 +160,7 @@ class FileSystems(Service):
 
     def _tags_of(self, request: JsonObject) -> dict[str, str]:
         arn = request["ResourceARN"]
-        for system in self._systems.values():
+        for system in list(self._systems.values()):
             if system.arn == arn:
                 return system.tags
         tags = self._repositories.tags_of(arn)

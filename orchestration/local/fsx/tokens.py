@@ -31,11 +31,9 @@ class Tokens(Generic[T]):
 
     def forget(self, resource: T) -> None:
         """Let the token of a resource that is gone create another one."""
-        self._known = {
-            token: (request, other)
-            for token, (request, other) in self._known.items()
-            if other is not resource
-        }
+        for token, (_, other) in list(self._known.items()):
+            if other is resource:
+                self._known.pop(token, None)
 
     def remember(self, request: JsonObject, resource: T) -> None:
         """Note what a request created."""

@@ -45,7 +45,7 @@ class Application:
         if path.startswith(control.PREFIX):
             if path.endswith(("/state", "/events")):
                 self._load_engine()
-            return _send(control.answer(self._simulation, path, body), start_response)
+            return _send(self._controlled(path, body), start_response)
         sequence = self._account.recorder.arrive()
         request = decode(environ, body)
         if request is None:
@@ -56,18 +56,20 @@ class Application:
         )
         return _send(answer, start_response)
 
+    def _controlled(self, path: str, body: bytes) -> Answer:
+        try:
+            return control.answer(self._simulation, path, body)
+        except Exception as error:
+            return Answer(500, _reported(error).encode(), (("Content-Type", "text/plain"),))
+
     def _answer_or_internal_failure(
         self, request: Request, environ: dict[str, Any], body: bytes
     ) -> Answer:
         try:
             return self._answer(request, environ, body)
         except Exception as error:
-            # A bug in the simulation: report it to the caller and in the server's log.
-            traceback.print_exc()
-            text = f"the embedded AWS failed: {type(error).__name__}: {error}"
-            return protocol.error_answer(
-                request.service, ServiceError("InternalFailure", text, status=500)
-            )
+            failure = ServiceError("InternalFailure", _reported(error), status=500)
+            return protocol.error_answer(request.service, failure)
 
     def _answer(self, request: Request, environ: dict[str, Any], body: bytes) -> Answer:
         refused = None if self._enforcement is None else self._enforcement.refusal(request)
@@ -100,6 +102,12 @@ class Application:
         if request.operation not in service.operations:
             return protocol.error_answer(request.service, protocol.not_simulated(request))
         return service.respond(request)
+
+
+def _reported(error: Exception) -> str:
+    """Report a bug in the simulation in the server's log, and return what its caller is told."""
+    traceback.print_exception(error)
+    return f"the embedded AWS failed: {type(error).__name__}: {error}"
 
 
 def _read_body(environ: dict[str, Any]) -> bytes:

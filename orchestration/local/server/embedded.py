@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -268,8 +269,11 @@ class EmbeddedAws:
         # The URL is built here and is on the loopback.
         request = urllib.request.Request(url, data=body)  # noqa: S310
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=_ANSWERS_WITHIN_S) as answer:
-            return json.load(answer)
+        try:
+            with opener.open(request, timeout=_ANSWERS_WITHIN_S) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            raise LocalError(error.read().decode()) from None
 
 
 def _call_as(account: str, request: Any, **_: object) -> None:

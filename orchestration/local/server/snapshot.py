@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from orchestration.local.account.protocol import ACCOUNT_ID
@@ -10,7 +12,10 @@ from orchestration.local.server.simulation import Simulation
 
 
 def snapshot(simulation: Simulation) -> dict[str, Any]:
-    """Return everything that pipelines create in an account, by service and kind."""
+    """Return everything that pipelines create in an account, by service and kind.
+
+    Others may go on meanwhile. So this and all `state` below go through copies of what is there.
+    """
     return {
         "sagemaker": simulation.sagemaker.state(),
         "fsx": simulation.file_systems.state(),
@@ -28,12 +33,22 @@ def _buckets() -> dict[str, Any]:
     from moto.s3.models import s3_backends
 
     return {
-        name: {
-            key: {"Size": stored.size, "SHA256": hashlib.sha256(stored.value).hexdigest()}
-            for key, stored in sorted(bucket.keys.items())
-        }
+        name: dict(_objects(bucket.keys))
         for name, bucket in sorted(s3_backends[ACCOUNT_ID]["aws"].buckets.items())
     }
+
+
+def _objects(versions: Any) -> Iterator[tuple[str, Any]]:
+    from moto.s3.models import FakeKey
+
+    for key in sorted(versions):
+        stored = versions.get(key)
+        # A versioned bucket keeps a marker of what was deleted.
+        if isinstance(stored, FakeKey):
+            # moto closes what another thread deletes meanwhile.
+            with suppress(ValueError):
+                content = hashlib.sha256(stored.value).hexdigest()
+                yield key, {"Size": stored.size, "SHA256": content}
 
 
 def _state_machines(region: str) -> dict[str, Any]:
@@ -56,7 +71,7 @@ def _schedules(region: str) -> dict[str, Any]:
     groups = scheduler_backends[ACCOUNT_ID][region].schedule_groups
     return {
         f"{group.name}/{name}": schedule.to_dict()
-        for group in groups.values()
+        for group in list(groups.values())
         for name, schedule in sorted(group.schedules.items())
     }
 
@@ -65,7 +80,7 @@ def _rules(region: str) -> list[str]:
     from moto.events.models import events_backends
 
     buses = events_backends[ACCOUNT_ID][region].event_buses
-    return sorted(f"{bus.name}/{rule}" for bus in buses.values() for rule in bus.rules)
+    return sorted(f"{bus.name}/{rule}" for bus in list(buses.values()) for rule in list(bus.rules))
 
 
 def _roles() -> dict[str, Any]:
@@ -76,5 +91,5 @@ def _roles() -> dict[str, Any]:
             "Trust": role.assume_role_policy_document,
             "Policies": dict(role.policies),
         }
-        for role in iam_backends[ACCOUNT_ID]["aws"].roles.values()
+        for role in list(iam_backends[ACCOUNT_ID]["aws"].roles.values())
     }

@@ -267,6 +267,22 @@ def test_accounts_outlive_what_they_are_forked_from_and_the_next_start_begins_an
     assert not list(tmp_path.iterdir())
 
 
+def test_what_a_versioned_bucket_deleted_is_no_object(aws: EmbeddedAws) -> None:
+    storage = aws.client("s3")
+    storage.create_bucket(Bucket="versioned")
+    storage.put_bucket_versioning(Bucket="versioned", VersioningConfiguration={"Status": "Enabled"})
+    for key in ("kept", "deleted"):
+        storage.put_object(Bucket="versioned", Key=key, Body=b"x")
+    storage.delete_object(Bucket="versioned", Key="deleted")
+    assert list(aws.state()["s3"]["versioned"]) == ["kept"]
+
+
+def test_a_control_that_fails_says_why(aws: EmbeddedAws) -> None:
+    with pytest.raises(LocalError, match="the embedded AWS failed: ") as failed:
+        aws.pass_time(hours="soon")  # type: ignore[arg-type]  # What the server can't multiply.
+    assert "TypeError" in str(failed.value)
+
+
 def test_identifiers_differ_between_accounts() -> None:
     identifiers = set()
     for _ in range(3):

@@ -75,7 +75,7 @@ class Components:
 
     def has_arn(self, arn: str) -> bool:
         """Return whether a component has an ARN."""
-        return any(each.copies.arn == arn for each in self._components.values())
+        return any(each.copies.arn == arn for each in list(self._components.values()))
 
     def logs(self, name: str) -> str | None:
         """Return the log of a component's model, or None if there was no such component."""
@@ -192,7 +192,7 @@ class Components:
             *("InferenceComponentName", "InferenceComponentArn", "EndpointName", "EndpointArn"),
             *("VariantName", "CreationTime", "LastModifiedTime", "InferenceComponentStatus"),
         )
-        described = [each.described() for each in self._components.values()]
+        described = [each.described() for each in list(self._components.values())]
         return {
             "InferenceComponents": [
                 {key: each[key] for key in members}
@@ -256,7 +256,7 @@ class Components:
 
         ``instead``: copies of a component in the place of those that it has.
         """
-        own = {name: each for name, each in self._components.items() if each.shared is shared}
+        own = {name: each for name, each in list(self._components.items()) if each.shared is shared}
         copies = [
             (specification.get("ComputeResourceRequirements", {}), count)
             for name, each in own.items()

@@ -152,7 +152,7 @@ class Packages:
 
     def _list(self, request: JsonObject) -> JsonObject:
         not_simulated(f"ListModelPackages by {name}" for name in request if "CreationTime" in name)
-        rows = [made for made in self._made.values() if _is_listed(made, request)]
+        rows = [made for made in list(self._made.values()) if _is_listed(made, request)]
         # Of one moment, the later version counts as newer.
         rows.sort(
             key=lambda made: (made["CreationTime"], made.get("ModelPackageVersion", 0)),

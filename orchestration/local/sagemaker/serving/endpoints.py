@@ -68,7 +68,7 @@ class Endpoints:
 
     def has_arn(self, arn: str) -> bool:
         """Return whether an endpoint has an ARN."""
-        return any(endpoint.arn == arn for endpoint in self._endpoints.values())
+        return any(endpoint.arn == arn for endpoint in list(self._endpoints.values()))
 
     def logs(self, name: str) -> str | None:
         """Return the log of an endpoint's model, or None if there was no such endpoint.
@@ -269,7 +269,7 @@ class Endpoints:
             "EndpointStatus",
         )
         descriptions: list[dict[str, Any]] = [
-            endpoint.described() for endpoint in self._endpoints.values()
+            endpoint.described() for endpoint in list(self._endpoints.values())
         ]
         return {
             "Endpoints": [

@@ -57,7 +57,7 @@ class Resources:
 
     def has_arn(self, arn: str) -> bool:
         """Return whether one of these resources has an ARN."""
-        return any(self.arn(name) == arn for name in self._created)
+        return any(self.arn(name) == arn for name in list(self._created))
 
     def state(self) -> JsonObject:
         """Return all of them as in Describe responses."""
