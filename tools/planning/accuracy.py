@@ -29,6 +29,7 @@ from orchestration.planning.calibration.rows import complete
 from orchestration.planning.calibration.scores import (
     Scored,
     Scores,
+    averaged,
     grouped,
     headline,
     known,
@@ -234,7 +235,9 @@ def _apart(rows: Sequence[Scored]) -> Iterator[str]:
     yield from _head("", *(name for name, _, _ in _FORMS))
     for name, values in _by_regime(rows).items():
         yield _line(name, values)
-    for name, values in grouped(rows, lambda row: row.source).items():
+    sources = grouped(rows, lambda row: row.source)
+    yield _line("each publication alike", averaged(list(sources.values())))
+    for name, values in sources.items():
         yield _line(f"`{name}`", values)
 
 

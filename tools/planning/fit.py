@@ -1,12 +1,15 @@
 """Fit the planner's coefficients to measured rows, and show how well they generalise.
 
     python tools/planning/fit.py [FILE.csv] [--cross-validate] [--write]
+    python tools/planning/fit.py --floor
 
 The default rows are tests/data/planner/benchmarks.csv. `--cross-validate` fits again without each
 source, and scores the predictions for it, and those for tests/data/planner/unseen.csv, to whose
 publications nothing is fitted. `--write` puts the values into
 orchestration/planning/cost/coefficients.csv; the 80 % intervals hold four in five of the errors on
 sources that were left out; that of the memory, which few sources state, those on one source more.
+`--floor` fits to the unseen rows themselves, and shows what is left: no values of coefficients
+would predict them much better. Nothing is written then.
 
 A prior (with a spread) pulls each coefficient towards a best guess without the rows, and bounds
 limit it. Errors are those of the logarithm, with a robust loss. Rows of one configuration share one
@@ -111,6 +114,10 @@ def fit(rows: Sequence[Sample], start: Values | None = None) -> Values:
     """Fit all coefficients to some rows; refuse rows of publications kept apart."""
     if unseen := {sample.row["source_id"] for sample in rows} & _kept_apart():
         raise SystemExit(f"kept apart to judge the fit, never to be fitted: {', '.join(unseen)}")
+    return _fitted(rows, start)
+
+
+def _fitted(rows: Sequence[Sample], start: Values | None = None) -> Values:
     known = facts()
     values = {
         name: fact.value if name.startswith("interval") else fact.prior
@@ -125,6 +132,13 @@ def fit(rows: Sequence[Sample], start: Values | None = None) -> Values:
     for regimes, names in STAGES:
         values = _fit_time([sample for sample in timed if sample.regime in regimes], names, values)
     return values
+
+
+def floor() -> list[Scored]:
+    """Predict the unseen rows with coefficients that were fitted to these rows themselves."""
+    unseen = samples(UNSEEN)
+    known = coefficients(_fitted(unseen))
+    return [score(sample.row, known) for sample in unseen]
 
 
 def cross_validate(
@@ -299,7 +313,11 @@ def main() -> int:
     parser.add_argument("file", type=Path, nargs="?", default=ROWS)
     parser.add_argument("--cross-validate", action="store_true")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--floor", action="store_true")
     options = parser.parse_args()
+    if options.floor:
+        print(table(floor(), {}))
+        return 0
     rows = samples(options.file)
     values = fit(rows)
     apart = []

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestration.planning.calibration.rows import Row, complete
+from orchestration.planning.calibration.scores import headline, scores
 from tests.planning.calibration.example_rows import BLIND, FILE, UNSEEN
 from tests.planning.calibration.fit_tool import load_fit
 
@@ -48,3 +49,15 @@ def test_fit_refuses_unseen_publications() -> None:
         fit.fit(fit.samples(FILE)[:3] + fit.samples(UNSEEN)[-200:])
     with pytest.raises(SystemExit, match="torchtune"):
         fit.fit(fit.samples(FILE)[:3] + fit.samples(BLIND)[-1:])
+
+
+def test_no_values_of_coefficients_predict_the_unseen_rows_much_better() -> None:
+    pytest.importorskip("scipy")
+    best = scores(headline(load_fit().floor()))
+    page = (Path(__file__).parents[3] / "docs/planning.md").read_text(encoding="utf-8")
+    told = re.search(
+        r"dense ones are ([\d.]+) % off\s+on average, ([\d.]+) % at the median, and (\d+) %", page
+    )
+    assert told
+    found = [100 * best.time_mape, 100 * best.time_median, 100 * best.time_within_20]
+    assert [float(each) for each in told.groups()] == pytest.approx(found, abs=0.6)
