@@ -127,7 +127,7 @@ def _parameter(name: str, known: Known) -> str:
         known.missing.add(name)
         return ANY
     value = known.parameters[name]
-    return ANY if value is None else text(value)
+    return ANY if value is None else pattern(value, known)
 
 
 def _listed(known: Known) -> str:

@@ -11,6 +11,7 @@ from orchestration.expressions import (
     Field,
     Function,
     Item,
+    Json,
     Result,
     Tree,
     apply,
@@ -75,3 +76,8 @@ def test_parameters_that_were_asked_for_are_remembered() -> None:
     known = Known(parameters={}, listings={})
     pattern(join("a", parameter("one")), known.inside(Result("s", "o")))
     assert known.missing == {"one"}
+
+
+@pytest.mark.parametrize("listed", [[], ["s3://a/b"], [{"uri": "s3://a/b"}]])
+def test_a_list_may_be_any_text(listed: list[Json]) -> None:
+    assert pattern(parameter("rows"), Known(parameters={"rows": listed}, listings={})) == ANY
