@@ -245,15 +245,18 @@ def test_what_is_deleted_is_waited_for_until_it_is_gone(on: On, airflow: LocalAi
     assert calls[-1].error_code == "ValidationError"
 
 
+FOR_EACH: dict[str, Any] = {"for_each": {"items": {"parameter": "items"}, "at_most": 2}}
+
+
 def sent_or_not(
-    call: dict[str, Any], place: str, read: Callable[[], bytes], where: dict[str, Any]
+    call: dict[str, Any],
+    place: str,
+    read: Callable[[], bytes],
+    where: dict[str, Any],
+    item: Callable[[Any], Any] = lambda data: data,
 ) -> None:
-    """Run a call for an element with bytes: a number, and a text, which Step Functions quotes."""
-    put = {
-        "kind": "aws_call",
-        **call,
-        "for_each": {"items": {"parameter": "items"}, "at_most": 2},
-    }
+    """Run a call for an item with bytes: a number, and a text, which Step Functions quotes."""
+    put = {"kind": "aws_call", **call}
     pipeline = Pipeline.parse(
         {
             "name": "elements",
@@ -263,10 +266,10 @@ def sent_or_not(
             "stages": {"put": put},
         }
     )
-    number = run(pipeline, **where, parameters={"items": [2.5]})
+    number = run(pipeline, **where, parameters={"items": [item(2.5)]})
     assert number.state == "succeeded", number.cause
     assert read() == b"2.5"
-    text = run(pipeline, **where, parameters={"items": ["a"]})
+    text = run(pipeline, **where, parameters={"items": [item("a")]})
     if where["on"] != "step-functions":
         assert text.state == "succeeded", text.cause
         assert read() == b"a"
@@ -286,6 +289,7 @@ def test_an_element_is_sent_as_the_bytes_that_it_is_or_not_at_all(
         "service": "s3",
         "operation": "PutObject",
         "request": {"Bucket": "bucket", "Key": "element", "Body": {"each": "item"}},
+        **FOR_EACH,
     }
     with EmbeddedAws(time_scale=0.005) as aws:
         s3 = aws.client("s3")
@@ -299,14 +303,16 @@ def test_an_element_is_sent_as_the_bytes_that_it_is_or_not_at_all(
 
 
 @pytest.mark.parametrize("on", BACKENDS)
+@pytest.mark.parametrize("name", ["all", "all.$"])
 def test_bytes_inside_of_others_are_sent_as_they_are_or_not_at_all(
-    on: On, airflow: LocalAirflow
+    on: On, name: str, airflow: LocalAirflow
 ) -> None:
     attribute = {"L": [{"S": "text"}, {"B": {"each": "item"}}]}
     call = {
         "service": "dynamodb",
         "operation": "PutItem",
-        "request": {"TableName": "elements", "Item": {"id": {"S": "1"}, "all": attribute}},
+        "request": {"TableName": "elements", "Item": {"id": {"S": "1"}, name: attribute}},
+        **FOR_EACH,
     }
     with EmbeddedAws(time_scale=0.005) as aws:
         tables = aws.client("dynamodb")
@@ -319,7 +325,37 @@ def test_bytes_inside_of_others_are_sent_as_they_are_or_not_at_all(
 
         def stored() -> bytes:
             item = tables.get_item(TableName="elements", Key={"id": {"S": "1"}})["Item"]
-            return bytes(item["all"]["L"][1]["B"])
+            return bytes(item[name]["L"][1]["B"])
 
         where = {"on": on, "aws": aws, "airflow": airflow}
-        sent_or_not(call, "Item.all.L[1].B", stored, where)
+        sent_or_not(call, f"Item.{name}.L[1].B", stored, where)
+
+
+@pytest.mark.parametrize("on", BACKENDS)
+@pytest.mark.parametrize(
+    ("records", "place"),
+    [
+        ({"Records": {"parameter": "items"}}, "Records[].Data"),
+        ({"Records": [{"each": "item"}], **FOR_EACH}, "Records[0].Data"),
+    ],
+)
+def test_bytes_of_what_is_given_whole_are_sent_as_they_are_or_not_at_all(
+    on: On, records: dict[str, Any], place: str, airflow: LocalAirflow
+) -> None:
+    given = dict(records)
+    request = {"StreamName": "whole", "Records": given.pop("Records")}
+    call = {"service": "kinesis", "operation": "PutRecords", "request": request, **given}
+    with EmbeddedAws(time_scale=0.005) as aws:
+        streams = aws.client("kinesis")
+        streams.create_stream(StreamName="whole", ShardCount=1)
+
+        def stored() -> bytes:
+            [shard] = streams.describe_stream(StreamName="whole")["StreamDescription"]["Shards"]
+            position = streams.get_shard_iterator(
+                StreamName="whole", ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON"
+            )
+            put = streams.get_records(ShardIterator=position["ShardIterator"])["Records"]
+            return bytes(put[-1]["Data"])
+
+        where = {"on": on, "aws": aws, "airflow": airflow}
+        sent_or_not(call, place, stored, where, lambda data: {"PartitionKey": "key", "Data": data})

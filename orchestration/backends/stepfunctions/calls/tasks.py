@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from orchestration.backends.jsonata import render, tree
 from orchestration.backends.jsonata.writing import checked, enclosed
-from orchestration.backends.stepfunctions.calls import recognition
-from orchestration.backends.stepfunctions.facts import kind
+from orchestration.backends.stepfunctions.calls import recognition, texts
 from orchestration.backends.stepfunctions.integrations import spelling
 from orchestration.backends.stepfunctions.integrations.choosing import optimised
 from orchestration.backends.stepfunctions.integrations.services import resource
@@ -18,7 +17,6 @@ from orchestration.checks.requests import operation_model
 from orchestration.checks.shapes import Shape
 from orchestration.expressions import Json, Tree
 from orchestration.graph import Operation, Retry, stage_of
-from orchestration.refs import Expression
 
 
 def task(
@@ -66,14 +64,12 @@ class _Arguments:
     def _part(self, shape: Shape | None, value: Tree, path: str) -> Json:
         if shape is None:
             return tree(value, self.scope)
-        if isinstance(value, Expression) and shape.type_name == "blob":
-            return self._bytes(value, path)
         if isinstance(value, Mapping) and not any(key.endswith(".$") for key in value):
             return self._members(shape, value, f"{path}." if path else "")
         if isinstance(value, list | tuple) and shape.type_name == "list":
             member = shape.member
             return [self._part(member, item, f"{path}[{n}]") for n, item in enumerate(value)]
-        return tree(value, self.scope)
+        return self._checked(value, tuple(texts.sought(shape, value, path, self.scope.facts)))
 
     def _members(self, shape: Shape, value: Mapping[str, Tree], prefix: str) -> Json:
         names = {key: spelling.original(shape, key) for key in value}
@@ -82,10 +78,13 @@ class _Arguments:
             for key, item in value.items()
         }
 
-    def _bytes(self, value: Expression[object], path: str) -> Json:
-        if kind(value, self.scope.facts) != "any":
+    def _checked(self, value: Tree, sought: tuple[texts.Sought, ...]) -> Json:
+        if not sought:
             return tree(value, self.scope)
         asked = f"stage {stage_of(self.step)}: {self.operation.service}:{self.operation.name}"
-        wrong = f"{path} is text, which Step Functions sends as JSON, in quotes; give JSON instead"
-        test = "$type($v) != 'string'"
-        return enclosed(checked(render(value, self.scope), test, "$v", f"{asked}: {wrong}"))
+        code = render(value, self.scope)
+        for path, kinds in sought:
+            wrong = f"{path} is text, which Step Functions sends as JSON, in quotes"
+            message = f"{asked}: {wrong}; give JSON instead"
+            code = checked(code, f"$not('string' in {kinds})", "$v", message)
+        return enclosed(code)
