@@ -64,7 +64,7 @@ def objects(prefix: Location) -> list[StoredObject]:
     A prefix without a trailing slash also matches keys that only begin with its text, as in S3.
     """
     bucket = _reached(prefix, "s3:ListBucket")
-    keys = [key for key in sorted(bucket.keys) if key.startswith(prefix.key)]
+    keys = [key for key in current(bucket) if key.startswith(prefix.key)]
     directory = prefix.key if prefix.key.endswith("/") or not prefix.key else prefix.key + "/"
     return [
         StoredObject(key, _relative(key, prefix.key, directory))
@@ -84,18 +84,30 @@ def read(location: Location) -> bytes:
 
 def exists(location: Location) -> bool:
     """Return whether an object exists that may be read."""
-    return location.key in _reached(location, "s3:GetObject").keys
+    _reached(location, "s3:GetObject")
+    return _backend().get_object(location.bucket, location.key) is not None
 
 
 def etag(location: Location) -> str | None:
     """Return the ETag of an object, or None if it does not exist."""
-    key = shared(location.bucket).get(location.key) if sharing.owner(location.bucket) else None
+    if not sharing.owner(location.bucket):
+        return None
+    key = _backend().get_object(location.bucket, location.key)
     return None if key is None else str(key.etag)
 
 
-def shared(bucket: str) -> Any:
+def shared(bucket: str) -> dict[str, Any]:
     """Return the objects of a bucket, whichever account it belongs to, as moto keeps them."""
-    return _backend().get_bucket(bucket).keys
+    return current(_backend().get_bucket(bucket))
+
+
+def current(bucket: Any) -> dict[str, Any]:
+    """Return the objects that a bucket of moto's has now, in the order of their keys."""
+    from moto.s3.models import FakeKey
+
+    # A versioned bucket keeps a marker of what was deleted.
+    objects = {key: newest for key, newest in bucket.keys.items() if isinstance(newest, FakeKey)}
+    return dict(sorted(objects.items()))
 
 
 def bucket_exists(name: str) -> bool:
@@ -124,7 +136,7 @@ def has_upload(bucket: str, identifier: str) -> bool:
 
 def has_objects(prefix: Location) -> bool:
     """Return whether there is an object at a prefix, a folder's own included, as S3 lists them."""
-    return any(key.startswith(prefix.key) for key in _reached(prefix, "s3:ListBucket").keys)
+    return any(key.startswith(prefix.key) for key in current(_reached(prefix, "s3:ListBucket")))
 
 
 def write(location: Location, content: bytes) -> None:

@@ -86,10 +86,10 @@ class S3Location:
 
     def files(self) -> dict[str, File]:
         """Return the objects below the prefix, in order; those of folders are left out."""
-        keys, prefix = storage.shared(self.bucket), self.prefix
+        prefix = self.prefix
         return {
-            key[len(prefix) :]: StoredFile(keys[key])
-            for key in sorted(keys)
+            key[len(prefix) :]: StoredFile(stored)
+            for key, stored in storage.shared(self.bucket).items()
             if key.startswith(prefix) and key != prefix and not key.endswith("/")
         }
 
@@ -107,7 +107,7 @@ class S3Location:
         if isinstance(file, StoredFile):
             _backend().copy_object(file.key, self.bucket, key, storage=stored)
             if options.get("ObjectTags") == "NONE":
-                copy = storage.shared(self.bucket)[key]
+                copy = _backend().get_object(self.bucket, key)
                 _backend().tagger.delete_all_tags_for_resource(copy.arn)
         else:
             _backend().put_object(self.bucket, key, file.content(), storage=stored)

@@ -25,7 +25,7 @@ from orchestration.local.iam.principals import policies
 from orchestration.local.policies.deciding import enforce
 from orchestration.local.processes.children import remove
 from orchestration.local.processes.environment import environment
-from orchestration.local.s3 import contents
+from orchestration.local.s3 import concurrency, contents
 from orchestration.local.sagemaker.workloads import Workloads
 from orchestration.local.server.application import Application
 from orchestration.local.server.options import Options
@@ -88,6 +88,7 @@ def build(
     simulation = Simulation(account, workloads)
     sources.install()
     contents.install(account.faults)
+    concurrency.install()
     rules = _once(moto.lock, sources.install_rules)
     enforced = options.enforce_iam
     load_engine = _loading_engine(moto.lock, account, enforced=enforced)

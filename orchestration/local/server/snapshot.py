@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
+from orchestration.local.account import storage
 from orchestration.local.account.protocol import ACCOUNT_ID
 from orchestration.local.server.simulation import Simulation
 
@@ -33,22 +32,12 @@ def _buckets() -> dict[str, Any]:
     from moto.s3.models import s3_backends
 
     return {
-        name: dict(_objects(bucket.keys))
+        name: {
+            key: {"Size": stored.size, "SHA256": hashlib.sha256(stored.value).hexdigest()}
+            for key, stored in storage.current(bucket).items()
+        }
         for name, bucket in sorted(s3_backends[ACCOUNT_ID]["aws"].buckets.items())
     }
-
-
-def _objects(versions: Any) -> Iterator[tuple[str, Any]]:
-    from moto.s3.models import FakeKey
-
-    for key in sorted(versions):
-        stored = versions.get(key)
-        # A versioned bucket keeps a marker of what was deleted.
-        if isinstance(stored, FakeKey):
-            # moto closes what another thread deletes meanwhile.
-            with suppress(ValueError):
-                content = hashlib.sha256(stored.value).hexdigest()
-                yield key, {"Size": stored.size, "SHA256": content}
 
 
 def _state_machines(region: str) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from moto import mock_aws
-from moto.s3.models import s3_backends
+from moto.s3.models import FakeKey, s3_backends
 
 from orchestration.local.account.account import Account
 from orchestration.local.account.clock import Clock
 from orchestration.local.account.protocol import ACCOUNT_ID
 from orchestration.local.account.roles import provide
+from orchestration.local.s3 import concurrency
 from orchestration.local.server.simulation import Simulation
 from orchestration.local.server.snapshot import snapshot
 
@@ -25,8 +26,11 @@ SWITCH_S = 1e-6
 
 
 @pytest.fixture
-def simulation(tmp_path: Path) -> Iterator[Simulation]:
+def simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulation]:
+    # What is installed for a server's process goes with this test.
+    monkeypatch.setattr(FakeKey, "dispose", FakeKey.dispose)
     with mock_aws():
+        concurrency.install()
         s3_backends[ACCOUNT_ID]["aws"].create_bucket("bucket", "us-east-1")
         provide(ROLE)
         simulation = Simulation(Account("us-east-1", Clock(0.001), tmp_path, {}))
