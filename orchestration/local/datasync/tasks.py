@@ -44,11 +44,12 @@ class Execution:
 
     def cancel(self, account: Account) -> None:
         """Ask for the end."""
-        if self.status in ENDED:
-            raise refusal("executions to cancel run", execution=self.arn)
-        queued = self.status == "QUEUED"
-        self.status = "CANCELLING"
-        self._cancelled.set()
+        with self.task.changing:
+            if self.status in ENDED:
+                raise refusal("executions to cancel run", execution=self.arn)
+            queued = self.status == "QUEUED"
+            self.status = "CANCELLING"
+            self._cancelled.set()
         if queued:
             self._end(account)
 
@@ -101,17 +102,19 @@ class Execution:
 
     def _paused(self, account: Account, seconds: float, following: str) -> bool:
         """Let some seconds of AWS pass before a status; return whether it was cancelled."""
-        if self._cancelled.wait(account.clock.pause(seconds)):
-            return True
-        self.status = following
-        return False
+        self._cancelled.wait(account.clock.pause(seconds))
+        with self.task.changing:
+            if not self._cancelled.is_set():
+                self.status = following
+        return self._cancelled.is_set()
 
     def _end(self, account: Account) -> None:
         failed = self.transfer.counts.failed
         if self.error is None and any(failed.values()):
             self.error = ("TransferFailed", f"{sum(failed.values())} objects failed")
-        good = self.error is None and not self._cancelled.is_set()
-        self.ended, self.status = now(), "SUCCESS" if good else "ERROR"
+        with self.task.changing:
+            good = self.error is None and not self._cancelled.is_set()
+            self.ended, self.status = now(), "SUCCESS" if good else "ERROR"
         self.task.follow(account)
 
 
@@ -126,7 +129,8 @@ class Task:
     tags: dict[str, str]
     executions: list[Execution] = field(default_factory=list)
     created: datetime = field(default_factory=now)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    changing: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the status of an execution changes."""
 
     @property
     def name(self) -> str:
@@ -157,7 +161,7 @@ class Task:
 
     def start(self, account: Account, arn: str, tags: dict[str, str]) -> Execution:
         """Start an execution, or put it into the queue."""
-        with self._lock:
+        with self.changing:
             running = self.running
             if running is not None and self.options["TaskQueueing"] == "DISABLED":
                 raise refusal("one execution at a time", task=self.arn, execution=running.arn)
@@ -169,7 +173,7 @@ class Task:
 
     def follow(self, account: Account) -> None:
         """Begin the next execution in the queue."""
-        with self._lock:
+        with self.changing:
             waiting = (e for e in self.executions if e.status == "QUEUED")
             following = next(waiting, None)
             if following is not None and self.running is None:

@@ -36,6 +36,7 @@ class Job(ABC):
         self.status = "InProgress"
         self.failure_reason: str | None = None
         self.stop_requested = threading.Event()
+        self._ending = threading.Lock()
         self._activity = (f"Describe{self.kind}Job", self.name)
         self._thread = threading.Thread(target=self._run_to_the_end, daemon=True)
 
@@ -75,10 +76,11 @@ class Job(ABC):
 
     def stop(self) -> None:
         """Ask the job to stop; a job that has ended stays as it is."""
-        if self.status == "InProgress":
-            self.status = "Stopping"
-            self.enter("Stopping", f"Stopping the {self.kind.lower()} job")
-            self.stop_requested.set()
+        with self._ending:
+            if self.status == "InProgress":
+                self.status = "Stopping"
+                self.enter("Stopping", f"Stopping the {self.kind.lower()} job")
+                self.stop_requested.set()
 
     def _run_to_the_end(self) -> None:
         try:
@@ -109,9 +111,11 @@ class Job(ABC):
         raise JobFailed(fault.message)
 
     def _end(self, status: str, secondary_status: str, reason: str | None = None) -> None:
-        self.ended = now()
-        self.failure_reason = reason
-        self.enter(secondary_status, reason or "")
-        # Last, so that a poll that sees the status sees everything else too.
-        self.status = status
+        # A stop that is under way would go on with a job that has ended.
+        with self._ending:
+            self.ended = now()
+            self.failure_reason = reason
+            self.enter(secondary_status, reason or "")
+            # Last, so that a poll that sees the status sees everything else too.
+            self.status = status
         self.account.activity.end(self._activity)

@@ -1,0 +1,54 @@
+"""Jobs that are stopped at the moment of their end."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from typing_extensions import override
+
+from orchestration.local.account.account import Account
+from orchestration.local.account.clock import Clock
+from orchestration.local.account.protocol import JsonObject
+from orchestration.local.sagemaker.jobs.lifecycle import Job
+
+
+class Ending(Job):
+    """A job whose work ends while it is being stopped."""
+
+    kind = "Training"
+    arn_word = "training-job"
+
+    def __init__(self, account: Account) -> None:
+        super().__init__(account, {"TrainingJobName": "job", "RoleArn": ""})
+        self.works = threading.Event()
+        self.phases: list[str] = []
+
+    @override
+    def run(self) -> None:
+        self.works.wait()
+
+    @override
+    def enter(self, secondary_status: str, message: str = "") -> None:
+        if secondary_status == "Stopping":
+            self.works.set()
+            # Long enough for an end that does not wait for the stop.
+            self._thread.join(0.5)
+        self.phases.append(secondary_status)
+
+    @override
+    def logs(self) -> str:
+        return ""
+
+    @override
+    def describe(self) -> JsonObject:
+        return {}
+
+
+def test_the_end_of_a_job_is_its_last_phase(tmp_path: Path) -> None:
+    job = Ending(Account("us-east-1", Clock(0), tmp_path, {}))
+    job.start()
+    job.stop()
+    job._thread.join()
+    assert job.phases == ["Stopping", "Completed"]
+    assert job.status == "Completed"
