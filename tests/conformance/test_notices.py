@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from orchestration.local import EmbeddedAws, Fault
 from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run.executions import role
 from orchestration.local.run.preparation import prepare
+from tests.interrupted import interrupt
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
@@ -187,15 +186,15 @@ def test_an_aborted_execution_is_told(listener: Listener) -> None:
     assert message["run"] == execution.rpartition(":")[2]
 
 
-def test_an_interrupted_run_is_told(listener: Listener) -> None:
-    calls = iter([os.getpid()])
+def test_an_interrupted_run_is_told(listener: Listener, caplog: pytest.LogCaptureFixture) -> None:
+    calls = iter([caplog])
 
-    def interrupt(_: object) -> None:
-        for process in calls:
-            os.kill(process, signal.SIGINT)
+    def progress(_: object) -> None:
+        for log in calls:
+            interrupt(log)
 
     with pytest.raises(Interrupted):
-        run(copying(), listener.parameters, session=listener.aws, on_progress=interrupt)
+        run(copying(), listener.parameters, session=listener.aws, on_progress=progress)
     [envelope] = listener.heard()
     message = json.loads(envelope["Message"])
     assert (message["state"], message["detail"]["error"]) == ("ABORTED", "Aborted")

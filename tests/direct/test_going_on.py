@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ from orchestration.direct.progress import Board
 from orchestration.execution.effects import Place, Rest, Waited
 from orchestration.local import Fault
 from tests.direct.conftest import ROLE, TRAINING, Account, Launch, until
+from tests.interrupted import interrupt
 
 pytestmark = [pytest.mark.slow]
 
@@ -81,16 +79,11 @@ def test_a_process_that_goes_on_knows_how_long_another_has_waited(account: Accou
     assert going_on.answer(Waited("other.job")) == 0
 
 
-def interrupt() -> None:
-    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-    time.sleep(0.5)  # so that the main thread has taken it before the first step
-
-
 def test_an_interruption_before_the_first_step_stops_the_jobs_and_cleans_up(
-    account: Account, begun: Pipeline
+    account: Account, begun: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(Interrupted) as caught:
-        go_on(begun, account, prepare=interrupt)
+        go_on(begun, account, prepare=lambda: interrupt(caplog))
     for stage in ("train", "beside"):
         assert f"CreateTrainingJob sleeping-{stage}-" in str(caught.value)
     assert "and clean-ups have run" in str(caught.value)
@@ -112,7 +105,7 @@ def test_a_failure_before_a_job_is_reached_stops_it_and_keeps_its_cause(
 
 
 def test_an_interruption_deletes_a_file_system_that_a_dead_process_never_heard_of(
-    account: Account, launch: Launch, training: Path
+    account: Account, launch: Launch, training: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     lost = Fault("fsx", "CreateFileSystem", "InternalServerError", "lost", status=500, times=99)
     account.aws.inject(replace(lost, after_effect=True))
@@ -122,5 +115,5 @@ def test_an_interruption_deletes_a_file_system_that_a_dead_process_never_heard_o
     process.communicate()
     account.aws.clear_faults()
     with pytest.raises(Interrupted, match="no job ran, and clean-ups have run"):
-        go_on(Pipeline.load(training), account, prepare=interrupt)
+        go_on(Pipeline.load(training), account, prepare=lambda: interrupt(caplog))
     assert account.file_systems() == []
