@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -197,8 +198,12 @@ def upload(directory: Path, prefix: Location) -> int:
 
 
 def files(directory: Path) -> Iterator[Path]:
-    """Yield the regular files below a directory, in order."""
-    return (path for path in sorted(directory.rglob("*")) if path.is_file())
+    """Yield the regular files below a directory, in order.
+
+    A folder that others remove meanwhile has none: `Path.rglob` of Python 3.11 fails there.
+    """
+    paths = sorted(Path(folder, name) for folder, _, names in os.walk(directory) for name in names)
+    return (path for path in paths if path.is_file())
 
 
 def inside(directory: Path, relative: str) -> Path:

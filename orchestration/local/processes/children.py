@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import signal
 import subprocess
@@ -150,14 +151,18 @@ class Children:
 
 
 def read_log(path: Path) -> str:
-    """Read a log file; empty before the process has written anything."""
-    return path.read_text(errors="replace") if path.exists() else ""
+    """Read a log file; empty before the process has written anything, or once it is removed."""
+    try:
+        return path.read_text(errors="replace")
+    except FileNotFoundError:
+        return ""
 
 
 def read_end(path: Path) -> str:
     """Read the last lines of a log file, however long it is."""
-    if not path.exists():
+    try:
+        with path.open("rb") as log:
+            log.seek(max(0, os.fstat(log.fileno()).st_size - _END_BYTES))
+            return log.read().decode(errors="replace")
+    except FileNotFoundError:
         return ""
-    with path.open("rb") as log:
-        log.seek(max(0, path.stat().st_size - _END_BYTES))
-        return log.read().decode(errors="replace")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -17,12 +15,11 @@ from orchestration.local.account.protocol import ACCOUNT_ID
 from orchestration.local.account.storage import Location
 from orchestration.local.datasync.objects import S3Location
 from orchestration.local.s3 import concurrency
+from tests.local.conftest import meanwhile
 
 BUCKET = "changing"
 CONTENT = b"content"
 KEYS = [f"key-{number}" for number in range(100)]
-# At this interval, threads take turns within nearly every loop over a bucket.
-SWITCH_S = 1e-6
 
 
 @pytest.fixture
@@ -62,6 +59,7 @@ def test_an_object_stays_readable_when_others_replace_and_delete_it(s3: Any) -> 
     assert [each.value for each in read] == [CONTENT, CONTENT]
 
 
+@pytest.mark.usefixtures("taking_turns")
 @pytest.mark.parametrize("work", [lists, transfers, checks])
 def test_objects_are_listed_while_others_change_them(s3: Any, work: Callable[[Any], None]) -> None:
     def change(number: int) -> None:
@@ -70,17 +68,7 @@ def test_objects_are_listed_while_others_change_them(s3: Any, work: Callable[[An
 
     for number in range(100):
         change(number)
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_S)
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            changes = [pool.submit(change, number) for number in range(200)]
-            while not all(each.done() for each in changes):
-                work(s3)
-    finally:
-        sys.setswitchinterval(before)
-    for each in changes:
-        each.result()
+    meanwhile(change, lambda: work(s3), 200)
 
 
 def test_a_deleted_object_of_a_versioned_bucket_is_none_to_read(s3: Any) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,11 +16,10 @@ from orchestration.local.account.roles import provide
 from orchestration.local.s3 import concurrency
 from orchestration.local.server.simulation import Simulation
 from orchestration.local.server.snapshot import snapshot
+from tests.local.conftest import meanwhile
 
 ROLE = f"arn:aws:iam::{ACCOUNT_ID}:role/pipeline"
 LOCATION = {"S3BucketArn": "arn:aws:s3:::bucket", "S3Config": {"BucketAccessRoleArn": ROLE}}
-# At this interval, threads take turns within nearly every loop over what the account has.
-SWITCH_S = 1e-6
 
 
 @pytest.fixture
@@ -55,6 +52,7 @@ def roles(_: Simulation, number: int) -> None:
     provide(f"{ROLE}-{number}")
 
 
+@pytest.mark.usefixtures("taking_turns")
 @pytest.mark.parametrize(
     ("change", "shown"),
     [(locations, lambda each: each.datasync.state()), (objects, snapshot), (roles, snapshot)],
@@ -66,14 +64,4 @@ def test_an_account_is_shown_while_others_change_it(
 ) -> None:
     for number in range(200):
         change(simulation, number)
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_S)
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            changes = [pool.submit(change, simulation, 200 + number) for number in range(200)]
-            while not all(each.done() for each in changes):
-                shown(simulation)
-    finally:
-        sys.setswitchinterval(before)
-    for each in changes:
-        each.result()
+    meanwhile(lambda number: change(simulation, 200 + number), lambda: shown(simulation), 200)

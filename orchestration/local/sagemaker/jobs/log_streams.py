@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from orchestration.local.account.protocol import ACCOUNT_ID
 from orchestration.local.account.storage import Caller
 from orchestration.local.iam.working import lets_log
+
+# Two jobs that start at once have one group.
+_CREATING = threading.Lock()
 
 
 class LogStream:
@@ -22,8 +26,9 @@ class LogStream:
         if not self._allowed:
             return
         backend: Any = logs_backends[ACCOUNT_ID][region]
-        if group not in backend.groups:
-            backend.create_log_group(group, {})
+        with _CREATING:
+            if group not in backend.groups:
+                backend.create_log_group(group, {})
         self._group = backend.groups[group]
         self._group.create_log_stream(stream)
         self._stream = stream
