@@ -285,6 +285,7 @@ def test_a_worker_that_is_killed_while_it_waits_pays_once(
     child = os.fork()
     if child == 0:
         try:
+            os.environ["ORCHESTRATION_TIME_SCALE"] = "0.02"
             attempt(WAITS)
         finally:
             os._exit(0)
@@ -292,7 +293,7 @@ def test_a_worker_that_is_killed_while_it_waits_pays_once(
     def kill(operation: str, request: dict[str, Any]) -> None:
         if operation == "DescribeTrainingJob" and request["TrainingJobName"] == "base-c":
             aws.watcher = None
-            # Its pause, which is 0.9 s here, begins with the answer.
+            # Its pause, which is 18 s here, begins with the answer.
             threading.Timer(0.3, os.kill, (child, signal.SIGKILL)).start()
 
     aws.watcher = kill

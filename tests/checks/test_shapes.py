@@ -13,6 +13,7 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
 from orchestration.checks.shapes import Shape, service_model
+from tests.patience import PATIENCE_S
 
 # Those of our stages, one whose model is corrected by an extra file, and one of several versions.
 SERVICES = ("sagemaker", "sagemaker-runtime", "s3", "fsx", "docdb", "lambda")
@@ -91,6 +92,6 @@ def test_a_pipeline_is_checked_and_rendered_without_loading_botocore() -> None:
         "print(*(name for name in ('botocore', 'urllib3') if name in sys.modules))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert done.stdout.split() == []

@@ -14,6 +14,7 @@ import pytest
 from orchestration.expressions.evaluate import run_token
 from orchestration.local import EmbeddedAws
 from tests.cli.conftest import Command
+from tests.patience import PATIENCE_S
 
 WORKSPACE = "s3://asking-workspace/runs"
 RUN = "0123456789ab"
@@ -123,7 +124,7 @@ def test_whoever_started_a_run_is_asked_at_the_terminal(ship: Path) -> None:
         while question not in said:
             said += os.read(mine, 1000).decode()
         os.write(mine, reply.encode())
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     os.close(mine)
     ended = json.loads(out)
     assert ended["state"] == "succeeded", ended

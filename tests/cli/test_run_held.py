@@ -14,6 +14,7 @@ import pytest
 
 from orchestration.cli.commands.embedded.holding import hold
 from orchestration.local import EmbeddedAws
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 _PIPELINE = """\
@@ -65,7 +66,7 @@ def test_the_account_is_open_until_ctrl_c(tmp_path: Path) -> None:
         assert {"incoming", "held-workspace"} <= {b["Name"] for b in s3.list_buckets()["Buckets"]}
         os.write(ours, b"\x03")
         assert "the account has ended" in _until(ours, "the account has ended")
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
     finally:
         process.kill()
         process.wait()

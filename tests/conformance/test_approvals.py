@@ -19,6 +19,7 @@ from orchestration.local.airflow import LocalAirflow
 from orchestration.local.run import On, run
 from orchestration.stages.people.places import Decision
 from tests.conformance.sites import wait
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +69,7 @@ def person(aws: EmbeddedAws, acts: Callable[[str], object]) -> Iterator[list[str
     thread = threading.Thread(target=act, daemon=True)
     thread.start()
     yield errors
-    thread.join(30)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
 
 

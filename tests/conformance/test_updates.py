@@ -203,7 +203,9 @@ def test_a_canary_moves_traffic_and_what_serves_already_is_left_alone(shop: Shop
     first = shop.deploy("one", WATCHED)
     assert (first.state, first.cause) == ("succeeded", None)
     with shop.asked() as answers:
+        wait(lambda: "one" in answers)
         second = shop.deploy("two", WATCHED)
+        wait(lambda: "two" in answers)
     assert (second.state, second.cause) == ("succeeded", None)
     assert answers == {"one", "two"}
     again = shop.deploy("two", WATCHED)

@@ -10,10 +10,10 @@ from typing import Any
 
 from orchestration.local.account.records import Fault
 from orchestration.local.server.decoding import decode
+from tests.patience import PATIENCE_S
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 PREFIX = "/_holding/"
-_AT_MOST_S = 120.0
 
 
 class Holding:
@@ -44,7 +44,7 @@ class Holding:
         answer = self._application(environ, start_response)
         if waits:
             self._held.set()
-            self._released.wait(_AT_MOST_S)
+            self._released.wait(PATIENCE_S)
         return answer
 
     def _control(self, what: str, body: bytes) -> bool:

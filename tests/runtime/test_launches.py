@@ -31,7 +31,7 @@ seen["prepared_by"] = (
     prepare_once(
         shared / f"prepared-{here.node_rank}",
         lambda folder: (folder / "by").write_text(str(here.rank)),
-        timeout_s=30,
+        timeout_s=900,
     )
     / "by"
 ).read_text()
@@ -171,7 +171,7 @@ def test_sagemakers_toolkit_on_two_hosts(source: Path, tmp_path: Path) -> None:
             stack.callback(_end, process)
             processes.append(process)
         for process in processes:
-            process.wait(60)
+            process.wait(PATIENCE_S)
     log = "".join(path.read_text() for path in logs)
     assert [(tmp_path / host / "output/success").exists() for host in HOSTS] == [True] * 2, log
     seen = seen_by_ranks(tmp_path)

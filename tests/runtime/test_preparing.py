@@ -40,7 +40,7 @@ def prepare(folder):
     note("end")
 
 (directory.parent / f"calls-{os.getpid()}").touch()
-data = prepare_once(directory, prepare, fingerprint=fingerprint, poll_s=0.01, timeout_s=20)
+data = prepare_once(directory, prepare, fingerprint=fingerprint, poll_s=0.01, timeout_s=900)
 print((data / "data").read_text())
 """
 

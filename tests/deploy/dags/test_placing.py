@@ -23,6 +23,7 @@ from orchestration.deploy.dags import (
 )
 from orchestration.errors import DeployError
 from orchestration.local import EmbeddedAws
+from tests.patience import PATIENCE_S
 
 DAGS = Path(__file__).parents[3] / "dags"
 PARSE = """
@@ -178,7 +179,7 @@ def test_airflow_parses_the_dags_from_that_folder_alone(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == {"dags": ["digits", "llm-fsx"], "errors": {}}

@@ -33,6 +33,7 @@ from tests.deploy.exporting.conftest import Made, Make
 from tests.deploy.exporting.test_law import STACK
 from tests.deploy.pipelines import digits as whole
 from tests.deploy.pipelines import resting, source_folder
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -339,7 +340,7 @@ def run(folder: Path, *arguments: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -12,6 +12,7 @@ import pytest
 
 from orchestration.local import EmbeddedAws, Fault
 from tests.local.batch.copies import ACCOUNT, SOURCE, TARGET, Copies
+from tests.patience import PATIENCE_S
 
 SLOW = replace(Fault.job("slow", operation="CreateJob"), delay_s=36_000)
 
@@ -111,7 +112,11 @@ def test_a_process_of_its_own_reaches_the_jobs_even_with_a_proxy(copies: Copies)
     program = "import boto3; print(boto3.client('s3control').list_jobs(AccountId='123456789012'))"
     environment = copies.aws.environment() | {"HTTP_PROXY": "http://192.0.2.1:9"}
     ran = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     assert "'Jobs':" in ran.stdout, ran.stderr
 

@@ -75,11 +75,16 @@ def test_a_destination_has_its_storage_class_and_may_be_cleaned(transfers: Trans
 
 def test_a_second_start_waits_in_the_queue(transfers: Transfers) -> None:
     transfers.put("queued/a")
-    task = transfers.task("queued", "to/queued")
+    slow = Fault.job("queued", operation="StartTaskExecution")
+    # The first copies, and then runs on until it is cancelled.
+    transfers.aws.inject(replace(slow, delay_s=36_000_000))
+    task = transfers.task("queued", "to/queued", Name="queued")
     first, second = transfers.start(task), transfers.start(task)
+    describe = transfers.api.describe_task_execution
+    wait(lambda: describe(TaskExecutionArn=first), lambda each: each["FilesTransferred"] == 1)
     assert transfers.status(second) == "QUEUED"
     assert transfers.api.describe_task(TaskArn=task)["Status"] == "RUNNING"
-    assert transfers.ended(first)["FilesTransferred"] == 1
+    transfers.api.cancel_task_execution(TaskExecutionArn=first)
     assert transfers.ended(second)["FilesSkipped"] == 1
     assert transfers.api.describe_task(TaskArn=task)["CurrentTaskExecutionArn"] == second
 
@@ -87,7 +92,7 @@ def test_a_second_start_waits_in_the_queue(transfers: Transfers) -> None:
 def test_a_cancelled_execution_ends_as_an_error(transfers: Transfers) -> None:
     transfers.put("cancelled/a")
     slow = Fault.job("slow", operation="StartTaskExecution")
-    transfers.aws.inject(replace(slow, delay_s=36_000))
+    transfers.aws.inject(replace(slow, delay_s=36_000_000))
     task = transfers.task("cancelled", "to/cancelled", Name="slow")
     execution = transfers.start(task)
     wait(lambda: {"is": transfers.status(execution)}, lambda s: s["is"] == "TRANSFERRING")

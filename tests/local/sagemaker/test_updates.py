@@ -37,18 +37,25 @@ TENTH = {"Type": "CAPACITY_PERCENT", "Value": 10}
 WAIT_S = 120
 
 
-def blue_green(kind: str, **sizes: Any) -> dict[str, Any]:
-    routing = {"Type": kind, "WaitIntervalInSeconds": WAIT_S, **sizes}
+def blue_green(kind: str, wait_s: int, **sizes: Any) -> dict[str, Any]:
+    routing = {"Type": kind, "WaitIntervalInSeconds": wait_s, **sizes}
     return {"BlueGreenUpdatePolicy": {"TrafficRoutingConfiguration": routing}}
 
 
-KINDS: Mapping[str, dict[str, Any]] = {
-    "none": {},
-    "all at once": blue_green("ALL_AT_ONCE"),
-    "canary": blue_green("CANARY", CanarySize=TENTH),
-    "linear": blue_green("LINEAR", LinearStepSize=HALF),
-    "rolling": {"RollingUpdatePolicy": {"MaximumBatchSize": HALF, "WaitIntervalInSeconds": WAIT_S}},
-}
+def kinds(wait_s: int) -> dict[str, dict[str, Any]]:
+    rolling = {"MaximumBatchSize": HALF, "WaitIntervalInSeconds": wait_s}
+    return {
+        "none": {},
+        "all at once": blue_green("ALL_AT_ONCE", wait_s),
+        "canary": blue_green("CANARY", wait_s, CanarySize=TENTH),
+        "linear": blue_green("LINEAR", wait_s, LinearStepSize=HALF),
+        "rolling": {"RollingUpdatePolicy": rolling},
+    }
+
+
+KINDS: Mapping[str, dict[str, Any]] = kinds(WAIT_S)
+DOOMED: Mapping[str, dict[str, Any]] = kinds(3600)
+"""Long enough for requests of a busy machine, and ended early by an alarm."""
 
 
 class Served:
@@ -241,10 +248,10 @@ def test_a_component_is_updated_under_load_without_losing_a_request(account: Emb
 def test_a_model_that_fails_under_load_is_rolled_back(served: Served) -> None:
     before = served.describe()["EndpointConfigName"]
     with served.loaded() as counts:
-        for number, kind in enumerate(kind for kind in KINDS if kind != "none"):
+        for number, kind in enumerate(kind for kind in DOOMED if kind != "none"):
             config = served.config(f"fails-{number}")
             guard = alarm(served, config, config, "Invocation5XXErrors", Threshold=0.2)
-            after = served.update(config, {**KINDS[kind], **guard})
+            after = served.update(config, {**DOOMED[kind], **guard})
             assert (after["EndpointStatus"], after["EndpointConfigName"]) == ("InService", before)
             assert states(served, config) == ["ALARM"]
     # All errors were the new model's own answers, and none came after the rollback.
@@ -258,7 +265,7 @@ def test_a_model_that_answers_well_trips_no_alarm_on_errors(served: Served) -> N
     guard = alarm(served, "healthy", config, "Invocation5XXErrors", Threshold=0.2)
     with served.loaded():
         assert served.update(config, {**KINDS["canary"], **guard})["EndpointConfigName"] == config
-    assert states(served, "healthy") == ["OK"]
+        wait(lambda: states(served, "healthy"), lambda found: found == ["OK"])
 
 
 def test_a_slow_model_is_rolled_back_by_its_measured_latency(served: Served) -> None:
@@ -268,7 +275,7 @@ def test_a_slow_model_is_rolled_back_by_its_measured_latency(served: Served) -> 
     guard = alarm(served, "slow", config, "ModelLatency", Threshold=199_999)
     alarm(served, "slower", config, "ModelLatency", Threshold=60_000_000)
     with served.loaded() as counts:
-        after = served.update(config, {**KINDS["canary"], **guard})
+        after = served.update(config, {**DOOMED["canary"], **guard})
         assert (states(served, "slow"), states(served, "slower")) == (["ALARM"], ["OK"])
     assert after["EndpointConfigName"] == before
     assert set(counts) <= {before, config}
