@@ -55,7 +55,7 @@ def stage_state(
         return "running" if run == "running" else "failed"
     if "succeeded" in states:
         return "running" if goes_on else "succeeded"
-    if "skipped" in states and run == "running" and not goes_on:
+    if "skipped" in states and not goes_on:
         return "skipped"
     # One task of Airflow's performs all stages that go through a list together, under its own name.
     return "succeeded" if not own and _is_there(stage, outputs) else _UNBEGUN[run]
