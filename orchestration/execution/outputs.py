@@ -99,7 +99,9 @@ def _output(output: Output, value: Json, source: str) -> Json:
     if result is MISSING:
         if not output.optional:
             text = wording.NO_VALUE if output.kind == "any" else wording.NOT_A
-            cause = wording.filled(text, source=source, path=path, kind=output.kind)
+            cause = output.lacking or wording.filled(
+                text, source=source, path=path, kind=output.kind
+            )
             raise RunError(wording.MISSING_OUTPUT, cause)
         return cast(Json, output.default)
     taken_value = cast(Json, result)

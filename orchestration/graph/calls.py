@@ -79,6 +79,8 @@ class Output:
     """The place of the value in what was parsed, or in what stands at the path."""
     not_finite: Literal["refused", "null"] = "refused"
     """The result of a NaN or an infinity in a report: an error, or null."""
+    lacking: str = ""
+    """The cause of the failure where a response lacks the value; empty: in the step's words."""
 
     @property
     def optional(self) -> bool:

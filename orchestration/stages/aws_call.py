@@ -38,7 +38,7 @@ from orchestration.refs import Expression, Ref
 from orchestration.stages import functions
 from orchestration.stages.calling import following, lists
 from orchestration.stages.calling.fields import Answer, Needs, Poll, Request
-from orchestration.stages.calling.returned import required, without_failing
+from orchestration.stages.calling.returned import required, without_failing, worded
 from orchestration.stages.outputs import Kind, NamedOutputs, Outputs
 from orchestration.stages.stage import SAMPLE, Context, Fragment, Stage
 from orchestration.stages.values import Extra, Name
@@ -165,19 +165,20 @@ class AwsCall(Stage):
         # A job is not waited for where the answer to the call itself lacks something already.
         later = self.results if self.poll is None else {}
         own = {name: place for name, place in later.items() if listed(place) is None}
-        until = call.until
+        until, outputs = call.until, without_failing(call.outputs, own)
+        subject = f"stage {self.name}: {self.service}"
         if until is not None:
             until = replace(until, outputs=without_failing(until.outputs, ends))
-        asked = replace(call, outputs=without_failing(call.outputs, own), until=until)
+            outputs = worded(outputs, self.results, f"{subject}:{self.operation}")
+        asked = replace(call, outputs=outputs, until=until)
         steps = lists.followed(asked, self.results)
         operations = {
             **dict.fromkeys(own, self.operation),
             **({} if self.poll is None else dict.fromkeys(ends, self.poll.operation)),
         }
         for output, operation in operations.items():
-            subject = f"stage {self.name}: {self.service}:{operation}"
             place = {output: self.named_outputs[output]}
-            steps = (*steps, *required(asked, place, subject, steps[-1]))
+            steps = (*steps, *required(asked, place, f"{subject}:{operation}", steps[-1]))
         return steps
 
     @property

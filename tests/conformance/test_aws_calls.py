@@ -142,8 +142,8 @@ LACKING: dict[str, Any] = {
     ("stage", "lacks"),
     [
         ("pick", "stage pick: sagemaker:ListModels returned no Models[0].ModelName"),
-        ("polled", "polled.call: no string Models.0.ModelName"),
-        ("unasked", "unasked.call: no string Models.0.ModelName"),
+        ("polled", "stage polled: sagemaker:ListModels returned no Models[0].ModelName"),
+        ("unasked", "stage unasked: sagemaker:ListModels returned no Models[0].ModelName"),
         ("ask", "stage ask: athena:GetQueryExecution returned no QueryExecution.SubstatementType"),
     ],
 )

@@ -121,7 +121,7 @@ def test_a_function_that_fails_fails_the_run_in_its_own_words(
 ) -> None:
     report = ended(invoking({"fail": "no ü 'x'"}), on, aws, airflow)
     assert (report.state, report.error) == ("failed", "FunctionFailed")
-    assert report.cause == "function words failed: KeyError: \"no ü 'x'\""
+    assert report.cause == "stage count: function words failed: KeyError: \"no ü 'x'\""
     assert sent(report) == [{"fail": "no ü 'x'"}]
 
 
@@ -131,7 +131,9 @@ def test_a_runtime_that_exits_is_a_failure_too(
 ) -> None:
     report = ended(invoking({"leave": True}), on, aws, airflow)
     assert (report.state, report.error) == ("failed", "FunctionFailed")
-    assert str(report.cause).startswith("function words failed: Runtime.ExitError: RequestId: ")
+    assert str(report.cause).startswith(
+        "stage count: function words failed: Runtime.ExitError: RequestId: "
+    )
 
 
 @pytest.mark.parametrize(

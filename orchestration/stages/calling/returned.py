@@ -11,12 +11,25 @@ from orchestration.graph import Call, Output, Require, Step
 from orchestration.refs import Expression
 
 MISSING: Final = "MissingOutput"
+_LACKS: Final = " returned no "
 
 
 def without_failing(outputs: Mapping[str, Output], names: Iterable[str]) -> dict[str, Output]:
     """Return outputs of which some are null where the response lacks them."""
     optional = {name: replace(outputs[name], default=None) for name in names}
     return {**outputs, **optional}
+
+
+def worded(
+    outputs: Mapping[str, Output], places: Mapping[str, str], subject: str
+) -> dict[str, Output]:
+    """Return outputs whose lack fails the call itself, in the words of :func:`required`."""
+    return {
+        name: output
+        if output.optional
+        else replace(output, lacking=f"{subject}{_LACKS}{places.get(name, output.place)}")
+        for name, output in outputs.items()
+    }
 
 
 def required(
@@ -35,7 +48,7 @@ def required(
                 name=f"{stage}.{output}_returned",
                 condition=Compare("ne", Result(call.name, output), None),
                 error=MISSING,
-                cause=join(subject, f" returned no {place}"),
+                cause=join(subject, f"{_LACKS}{place}"),
                 after=(before.name,),
             )
         )

@@ -66,7 +66,7 @@ def followed(call: Call, results: Mapping[str, str]) -> tuple[Step, ...]:
         condition=Compare("eq", Result(call.name, _ERROR), ""),
         error=FAILED,
         cause=join(
-            "function ",
+            f"stage {name}: function ",
             _part(function),
             " failed: ",
             Result(call.name, _TYPE),

@@ -138,6 +138,8 @@ def absent(outputs: Mapping[str, Output], step_name: str, scope: Scope) -> list[
 
 def _wrong(output: Output, source: Words, scope: Scope) -> str:
     """Return JSONata of the cause of a failure: the output is missing, or of another kind."""
+    if output.lacking:
+        return quote(output.lacking)
     text = wording.NO_VALUE if output.kind == "any" and not output.columns else wording.NOT_A
     where = ".".join(map(str, output.path)) or "the document"
     return worded(text, scope, source=source, path=(where,), kind=(output.kind,))
