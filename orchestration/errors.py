@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import field as attribute
 from difflib import SequenceMatcher
 
 
@@ -38,6 +39,8 @@ class Problem:
     """The step of a graph."""
     section: str = "stages"
     """The field of the pipeline that the stage stands in."""
+    rule: str = attribute(default="", compare=False)
+    """AWS's words for the rule of its model that a value breaks: ``not be null``."""
 
     @property
     def path(self) -> str:

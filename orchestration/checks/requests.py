@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 from orchestration.checks.patterns import matches
@@ -189,7 +190,7 @@ def _structure(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
     prefix = f"{path}." if path else ""
     for name in shape.required_members:
         if name not in value:
-            yield Problem(f"{prefix}{name}", "is required")
+            yield Problem(f"{prefix}{name}", "is required", rule="not be null")
     if shape.is_tagged_union and len(value) != 1:
         yield Problem(path, f"takes exactly one of {', '.join(shape.members)}")
     for name, item in value.items():
@@ -214,7 +215,8 @@ def _map(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
         return
     yield from _bounds(shape, len(value), path, "entries")
     for key, item in value.items():
-        yield from _string(shape.key, key, f"{path} key {key!r}")
+        for problem in _string(shape.key, key, f"{path} key {key!r}"):
+            yield replace(problem, rule="")  # Its field is no place in the request.
         yield from _value(shape.value, item, f"{path}.{key}")
 
 
@@ -227,12 +229,17 @@ def _string(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
     if size:
         yield from size
     elif allowed and value not in allowed:
-        yield Problem(path, f"AWS does not know {value!r} here{near(value, allowed)}")
+        rule = f"satisfy enum value set: [{', '.join(allowed)}]"
+        yield Problem(path, f"AWS does not know {value!r} here{near(value, allowed)}", rule=rule)
     elif pattern is not None and not matches(pattern, value):
+        rule = f"satisfy regular expression pattern: {pattern}"
+        if (expected := shape.metadata.get("expected")) is not None:
+            yield Problem(path, f"expected {expected}, got {_shown(value)}", rule=rule)
+            return
         broken = _LINE_BREAKS.search(value)
         alone = broken and matches(pattern, _LINE_BREAKS.sub(" ", value))
         does = "has a line break, and so does not" if alone else "does not"
-        yield Problem(path, f"{_shown(value)} {does} match AWS's pattern {pattern}")
+        yield Problem(path, f"{_shown(value)} {does} match AWS's pattern {pattern}", rule=rule)
 
 
 def _shown(value: str) -> str:
@@ -253,10 +260,13 @@ def _number(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
 def _bounds(shape: Shape, size: float, path: str, unit: str) -> Iterator[Problem]:
     least, most = shape.metadata.get("min"), shape.metadata.get("max")
     is_now = f"has {size} {unit}" if unit else f"is {size}"
+    what = "length" if unit else "value"
     if least is not None and size < least:
-        yield Problem(path, f"{is_now}; the least is {least}")
+        rule = f"have {what} greater than or equal to {least}"
+        yield Problem(path, f"{is_now}; the least is {least}", rule=rule)
     if most is not None and size > most:
-        yield Problem(path, f"{is_now}; the most is {most}")
+        rule = f"have {what} less than or equal to {most}"
+        yield Problem(path, f"{is_now}; the most is {most}", rule=rule)
 
 
 def _expression(shape: Shape, value: Expression[object], path: str) -> Iterator[Problem]:

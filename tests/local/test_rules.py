@@ -15,7 +15,10 @@ from orchestration.local import EmbeddedAws
 from orchestration.local.account.rules import Rule
 from orchestration.local.batch.rules import RULES as COPIES
 from orchestration.local.datasync.rules import RULES as TRANSFERS
+from orchestration.local.engine.machines.rules import RULES as MACHINES
+from orchestration.local.events.rules import EVENTS, SCHEDULES
 from orchestration.local.fsx.rules import RULES as FSX
+from orchestration.local.iam.rules import IAM
 from orchestration.local.iam.rules import RULES as STS
 from orchestration.local.s3.rules import RULES as S3
 from orchestration.local.sagemaker.rules import RULES as SAGEMAKER
@@ -26,14 +29,21 @@ from orchestration.local.sagemaker.rules.monitoring import MONITORING
 from orchestration.local.sagemaker.rules.registry import REGISTRY
 from orchestration.local.sagemaker.rules.shared import SHARED
 from orchestration.local.sagemaker.rules.tuning import TUNING
+from orchestration.local.sns.rules import RULES as SNS
+from orchestration.local.ssm.rules import RULES as SSM
 from tests.local.breaking import (
     components,
     copies,
+    events,
     file_systems,
     hosting,
     jobs,
+    machines,
+    messages,
     monitoring,
     objects,
+    parameters,
+    policies,
     registry,
     sessions,
     tuning,
@@ -42,14 +52,22 @@ from tests.local.conftest import BUCKET, prepare
 
 Break = Callable[[EmbeddedAws], Any]
 TABLES: Mapping[str, Mapping[str, Rule]] = {
+    "events": EVENTS,
     "fsx": FSX,
+    "iam": IAM,
     "s3": S3,
     "s3control": COPIES,
     "sagemaker": SAGEMAKER,
+    "scheduler": SCHEDULES,
+    "sns": SNS,
+    "ssm": SSM,
+    "stepfunctions": MACHINES,
     "sts": STS,
 }
 EXAMPLES: Mapping[str, Mapping[str, Break]] = {
+    "events": events.EVENTS,
     "fsx": {rule: partial(file_systems.broken, rule) for rule in file_systems.BREAKING},
+    "iam": policies.BREAKING,
     "s3": objects.BREAKING,
     "s3control": copies.BREAKING,
     "sagemaker": {
@@ -60,10 +78,26 @@ EXAMPLES: Mapping[str, Mapping[str, Break]] = {
         **registry.BREAKING,
         **monitoring.BREAKING,
     },
+    "scheduler": events.SCHEDULES,
+    "sns": messages.BREAKING,
+    "ssm": parameters.BREAKING,
+    "stepfunctions": machines.BREAKING,
     "sts": sessions.BREAKING,
 }
 CASES = [(service, rule) for service, table in TABLES.items() for rule in table]
-ALSO = {**jobs.ALSO, **hosting.ALSO, **components.ALSO}
+ALSO = [
+    (service, what, rule, broken)
+    for service, ways in (
+        ("events", events.ALSO),
+        ("iam", policies.ALSO),
+        ("s3", objects.ALSO),
+        ("sagemaker", {**jobs.ALSO, **hosting.ALSO, **components.ALSO}),
+        ("scheduler", events.ALSO_SCHEDULES),
+        ("sns", messages.ALSO),
+        ("stepfunctions", machines.ALSO),
+    )
+    for what, (rule, broken) in ways.items()
+]
 
 
 @pytest.fixture(scope="module")
@@ -99,20 +133,16 @@ def test_what_breaks_a_rule_is_refused(account: EmbeddedAws, service: str, rule:
     refused_by(TABLES[service][rule], caught.value)
 
 
-@pytest.mark.parametrize("what", ALSO)
-def test_other_ways_to_break_a_rule_are_refused(account: EmbeddedAws, what: str) -> None:
-    rule, broken = ALSO[what]
+@pytest.mark.parametrize(
+    ("service", "rule", "broken"),
+    [pytest.param(service, *way, id=f"{service}-{what}") for service, what, *way in ALSO],
+)
+def test_other_ways_to_break_a_rule_are_refused(
+    account: EmbeddedAws, service: str, rule: str, broken: Break
+) -> None:
     with pytest.raises(ClientError) as caught:
         broken(account)
-    refused_by(SAGEMAKER[rule], caught.value)
-
-
-@pytest.mark.parametrize("what", objects.ALSO)
-def test_copies_break_the_rules_of_objects(account: EmbeddedAws, what: str) -> None:
-    rule, broken = objects.ALSO[what]
-    with pytest.raises(ClientError) as caught:
-        broken(account)
-    refused_by(S3[rule], caught.value)
+    refused_by(TABLES[service][rule], caught.value)
 
 
 @pytest.mark.parametrize(("service", "rule"), CASES)

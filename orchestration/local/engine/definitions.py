@@ -28,7 +28,6 @@ from orchestration.local.engine.tasks.services import (
     operations,
 )
 
-LONGEST_DEFINITION = 1_048_576
 LONGEST_STATE_NAME = 80
 # Fields of a state whose expressions stand in states of their own.
 _OF_INNER_MACHINES = ("Branches", "ItemProcessor", "Iterator")
@@ -52,9 +51,6 @@ class Problem:
 
 def problems(definition: str) -> list[Problem]:
     """Return the problems of a definition."""
-    if len(definition) > LONGEST_DEFINITION:
-        length = f"{len(definition)} characters, more than {LONGEST_DEFINITION}"
-        return [Problem(f"The definition has {length}")]
     try:
         machine = json.loads(definition)
     except ValueError as error:

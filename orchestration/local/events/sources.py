@@ -1,8 +1,9 @@
 """Events of S3 and of SageMaker's model registry, and those that PutEvents sends.
 
-moto 5.2.5 gives all events of S3 one id and one time, tells twice of what was uploaded in parts,
-leaves EventBridge out of the notifications of a bucket that it shows, and does not know what to do
-where a rule's target is a state machine or a topic.
+moto 5.2.5 takes events in the name of AWS's own services from everybody, gives all events of S3 one
+id and one time, tells twice of what was uploaded in parts, leaves EventBridge out of the
+notifications of a bucket that it shows, and does not know what to do where a rule's target is a
+state machine or a topic.
 ``tests/local/events/test_events.py`` fails without this module.
 """
 
@@ -16,6 +17,7 @@ from typing import Any, Final
 from orchestration.local.account.protocol import ACCOUNT_ID, JsonObject
 from orchestration.local.engine.deliveries import delivered, dispatch, later, matches
 from orchestration.local.engine.seams import replace
+from orchestration.local.events.rules import EVENTS
 
 _REASONS: Final = {
     "Put": "PutObject",
@@ -23,6 +25,7 @@ _REASONS: Final = {
     "Copy": "CopyObject",
     "CompleteMultipartUpload": "CompleteMultipartUpload",
 }
+_MOST_ENTRIES: Final = 10
 _TOLD: Final[tuple[str, ...]] = (
     "ModelPackageGroupName",
     "ModelPackageName",
@@ -67,8 +70,9 @@ def _with_event_bridge(method: Any) -> Any:
 
 def install_rules() -> None:
     """Let events of PutEvents get to state machines and topics; loads EventBridge."""
-    from moto.events.models import Rule
+    from moto.events.models import EventsBackend, Rule
 
+    replace(EventsBackend, "put_events", _of_own_sources(EventsBackend.put_events))
     send = Rule.send_to_targets
 
     def send_to_targets(self: Any, event: Any, transform_input: bool = True) -> None:
@@ -84,6 +88,19 @@ def install_rules() -> None:
         send(others, event, transform_input)
 
     replace(Rule, "send_to_targets", send_to_targets)
+
+
+def _of_own_sources(method: Any) -> Any:
+    refused = EVENTS["sources of AWS"]
+    failed = {"ErrorCode": refused.error, "ErrorMessage": refused.message}
+
+    def put_events(self: Any, events: list[JsonObject]) -> list[JsonObject]:
+        own = [each for each in events if not str(each.get("Source")).startswith("aws.")]
+        # All of them count towards the ten of a request.
+        answers = iter(method(self, own if len(events) <= _MOST_ENTRIES else events))
+        return [next(answers) if each in own else dict(failed) for each in events]
+
+    return put_events
 
 
 def tell_of_package(region: str, package: JsonObject) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 
 from orchestration.local.account.protocol import (
     Answer,
+    Checked,
     JsonObject,
     Request,
-    Service,
     ServiceError,
     xml_answer,
 )
+from orchestration.local.iam import sizes
 from orchestration.local.iam.principals import policies
 from orchestration.local.policies.evaluation import Need, decision
 
@@ -23,19 +24,17 @@ _CUSTOM = "SimulateCustomPolicy"
 _STRICTEST = ("explicitDeny", "implicitDeny", "allowed")
 
 
-class Iam(Service):
-    """IAM, whose checks of policies are those of moto, but for the jobs of S3 Batch Operations.
+class Iam(Checked):
+    """IAM, whose checks of policies are those of moto, but for their size and the jobs they name.
 
     `SimulatePrincipalPolicy` and `SimulateCustomPolicy` are what moto 5.2.5 lacks: the policies of
     a role, or those that are given, are evaluated as on every call where IAM is enforced. Policies
     of resources, boundaries, and those of organizations are left out.
     """
 
-    name = "iam"
-    malformed = "ValidationError"
-
     def __init__(self) -> None:
-        super().__init__({_SIMULATED: _simulated, _CUSTOM: _simulated_alone})
+        super().__init__("iam", "ValidationError")
+        self.operations |= {_SIMULATED: _simulated, _CUSTOM: _simulated_alone}
 
     def handles(self, request: Request) -> bool:
         """Return whether it is a simulation of policies; moto answers every other call."""
@@ -46,7 +45,7 @@ class Iam(Service):
         return xml_answer(self.name, operation, response)
 
     def check(self, request: Request) -> None:
-        """Let policies name jobs; no call is refused here.
+        """Raise IAM's error for a request that moto would accept, and let policies name jobs.
 
         moto 5.2.5 refuses `arn:aws:s3:us-east-1:111122223333:job/*` (of S3's resources it knows
         only access points to have a region), and `test_the_role_of_a_copy_may_name_its_jobs` fails.
@@ -57,6 +56,8 @@ class Iam(Service):
         beginnings = rules["s3"]["valid_starting_values"]
         if _JOBS not in beginnings:
             beginnings.append(_JOBS)
+        super().check(request)
+        sizes.check(request)
 
 
 def _simulated(request: JsonObject) -> JsonObject:

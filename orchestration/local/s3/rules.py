@@ -11,6 +11,13 @@ _ERRORS = "guide: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses
 _TAGS = "guide: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html"
 
 RULES: Final[Mapping[str, Rule]] = {
+    "bucket names": Rule(
+        "InvalidBucketName",
+        "The specified bucket is not valid.",
+        "guide: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; "
+        "wording: https://github.com/localstack/localstack/blob/main/tests/aws/services/s3/"
+        "test_s3.snapshot.json",
+    ),
     "buckets exist": Rule("NoSuchBucket", "The specified bucket does not exist", _ERRORS, 404),
     "objects exist": Rule("NoSuchKey", "The specified key does not exist.", _ERRORS, 404),
     "keys at most": Rule("KeyTooLongError", "Your key is too long", _ERRORS),

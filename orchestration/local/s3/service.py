@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from urllib.parse import parse_qsl, unquote
 
+from orchestration.checks import documented
+from orchestration.checks.patterns import matches
 from orchestration.local.account import sharing, storage
 from orchestration.local.account.protocol import JsonObject, Request, Service
 from orchestration.local.account.rules import broken
@@ -57,6 +59,8 @@ class S3(Service):
     def check(self, request: Request) -> None:
         """Raise S3's error for a request that moto would accept."""
         values = request.parameters
+        if request.operation == "CreateBucket" and not matches(documented.BUCKET, values["Bucket"]):
+            raise broken(RULES, "bucket names")
         if len(str(values.get("Key", "")).encode()) > _LONGEST_KEY:
             raise broken(RULES, "keys at most")
         metadata = values.get("Metadata") or {}

@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl
@@ -98,7 +98,20 @@ def _unflatten(shape: Any, fields: Mapping[str, str], prefix: str) -> Any:
             _unflatten(shape.member, below, f"{prefix}{infix}{n}" + ("" if leaf else "."))
             for n in numbers
         ]
+    if shape.type_name == "map":
+        return dict(_pairs(shape, below, prefix))
     return _scalar(shape, fields.get(prefix.rstrip("."), ""))
+
+
+def _pairs(shape: Any, fields: Mapping[str, str], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yield the entries of a map: `MessageAttributes.entry.1.Name=…`."""
+    named = {end: getattr(shape, end).serialization.get("name", end) for end in ("key", "value")}
+    start = re.escape(prefix)
+    for key, name in fields.items():
+        if match := re.fullmatch(rf"({start}(?:entry\.)?\d+\.){re.escape(named['key'])}", key):
+            leaf = shape.value.type_name not in ("structure", "list", "map")
+            path = f"{match[1]}{named['value']}" + ("" if leaf else ".")
+            yield name, _unflatten(shape.value, fields, path)
 
 
 def _lines(fields: Mapping[str, str]) -> str:

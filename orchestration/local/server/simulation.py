@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from orchestration.local.account.account import Account
-from orchestration.local.account.protocol import Service, ServiceError
+from orchestration.local.account.protocol import Checked, Service, ServiceError
 from orchestration.local.account.quotas import ServiceQuotas
 from orchestration.local.batch.service import BatchOperations
 from orchestration.local.datasync.service import DataSync
 from orchestration.local.ecr.service import Ecr
+from orchestration.local.engine.machines.service import StepFunctions
 from orchestration.local.events import sources
 from orchestration.local.events.schedules import Calendar
+from orchestration.local.events.service import EventBridge, Scheduler
 from orchestration.local.fsx.service import FileSystems
 from orchestration.local.functions.service import Functions
 from orchestration.local.iam.service import Iam
@@ -18,6 +20,8 @@ from orchestration.local.s3.service import S3
 from orchestration.local.sagemaker.components.scaling import CopyTargets
 from orchestration.local.sagemaker.service import SageMaker
 from orchestration.local.sagemaker.workloads import Workloads
+from orchestration.local.sns.service import Sns
+from orchestration.local.ssm.service import Ssm
 
 
 class Simulation:
@@ -50,6 +54,12 @@ class Simulation:
             "cloudwatch": self.sagemaker.alarms,
             "service-quotas": self.quotas,
             "application-autoscaling": CopyTargets(account, self.sagemaker.operations),
+            "events": EventBridge(),
+            "logs": Checked("logs", "InvalidParameterException"),
+            "scheduler": Scheduler(),
+            "sns": Sns(),
+            "ssm": Ssm(),
+            "stepfunctions": StepFunctions(),
         }
 
     def tags(self, arn: str) -> dict[str, str]:

@@ -46,6 +46,7 @@ def _other_account(aws: EmbeddedAws) -> None:
 
 
 BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
+    "bucket names": lambda aws: aws.client("s3").create_bucket(Bucket="My_Bucket"),
     "buckets exist": _put(Bucket="no-such-bucket"),
     "objects exist": _copy("no-such-object"),
     "keys at most": _put(Key="ä" * 513),

@@ -25,8 +25,6 @@ from orchestration.local.engine.seams import replace
 
 MOST_ALIASES: Final = 100
 """https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html"""
-_NAME: Final = r"^(?=.*[a-zA-Z_\-\.])[a-zA-Z0-9_\-\.]+$"
-_LONGEST_NAME: Final = 80
 _VERSION: Final = re.compile(r"arn:[\w-]+:states:[\w-]+:\d{12}:stateMachine:[^:]+:\d+")
 _WHOLE: Final = 100
 _PAGE: Final = 100
@@ -75,28 +73,7 @@ def page(
     return items[begin:end], str(end) if end < len(items) else None
 
 
-def _constraint(value: object, field: str, rule: str) -> ValidationException:
-    return ValidationException(
-        f"1 validation error detected: Value '{value}' at '{field}' failed to satisfy "
-        f"constraint: Member must {rule}"
-    )
-
-
-def _check_name(name: str) -> None:
-    if len(name) > _LONGEST_NAME:
-        raise _constraint(name, "name", f"have length less than or equal to {_LONGEST_NAME}")
-    if not re.fullmatch(_NAME, name):
-        raise _constraint(name, "name", f"satisfy regular expression pattern: {_NAME}")
-
-
 def _check_routing(_: Any, routes: Sequence[dict[str, Any]]) -> None:
-    if not 1 <= len(routes) <= 2:
-        rule = "have length less than or equal to 2"
-        raise _constraint(list(routes), "routingConfiguration", rule)
-    for number, each in enumerate(routes, 1):
-        if each["weight"] > _WHOLE:
-            field = f"routingConfiguration.{number}.member.weight"
-            raise _constraint(each["weight"], field, f"have value less than or equal to {_WHOLE}")
     arns = [each["stateMachineVersionArn"] for each in routes]
     received = f"Received: [{', '.join(arns)}]"
     if not all(map(_VERSION.fullmatch, arns)):
@@ -131,7 +108,6 @@ def _create(method: Callable[..., Any]) -> Callable[..., Any]:
     def create_state_machine_alias(
         self: Any, name: str, routing_configuration: Any, description: str | None
     ) -> Any:
-        _check_name(name)
         machine = _routed(self, routing_configuration)
         there = machine.aliases.get(name)
         if there is None:

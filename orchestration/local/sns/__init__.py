@@ -1,0 +1,1 @@
+"""SNS: the checks of requests that moto leaves out."""

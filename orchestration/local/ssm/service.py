@@ -1,0 +1,31 @@
+"""The checks of requests to the Parameter Store that moto leaves out."""
+
+from __future__ import annotations
+
+from orchestration.checks import documented
+from orchestration.checks.patterns import matches
+from orchestration.local.account.protocol import Checked, JsonObject, Request
+from orchestration.local.account.rules import broken
+from orchestration.local.ssm.rules import RULES
+
+
+class Ssm(Checked):
+    """Systems Manager: moto answers what these checks let pass."""
+
+    name = "ssm"
+
+    def check(self, request: Request) -> None:
+        """Raise the service's error for a request that moto would accept."""
+        if request.operation == "PutParameter":
+            _check_parameter(request.parameters)
+        super().check(request)
+
+
+def _check_parameter(values: JsonObject) -> None:
+    if not matches(documented.PARAMETER, values["Name"]):
+        raise broken(RULES, "names")
+    size, most = len(values["Value"]), documented.LONGEST_PARAMETERS
+    if values.get("Tier", "Standard") == "Standard" and size > most["Standard"]:
+        raise broken(RULES, "standard parameters at most")
+    if size > most["Advanced"]:
+        raise broken(RULES, "advanced parameters at most")
