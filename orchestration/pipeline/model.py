@@ -242,7 +242,7 @@ def _beside(found: Sequence[Problem]) -> Iterator[None]:
     except PipelineError as error:
         if not found:
             raise
-        raise PipelineError([*found, *error.problems]) from error
+        raise PipelineError(dict.fromkeys([*found, *error.problems])) from error
     if found:
         raise PipelineError(found)
 

@@ -14,6 +14,8 @@ _BETWEEN: Final = ("orchestration", "pydantic")
 def absolute(path: Path) -> Path:
     """Return a path without links on its way; one at its end stays, and with it its name."""
     # pathlib raises for names that are too long.
+    if "\0" in str(path):
+        return Path(os.path.abspath(path))  # Nothing has this name; the pipeline refuses it.
     return path.parent.resolve() / path.name if os.path.islink(path) else path.resolve()
 
 

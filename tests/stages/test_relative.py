@@ -17,16 +17,16 @@ from tests.patience import PATIENCE_S
 MODULE = """\
 from orchestration import Cluster, Pipeline, Source, TrainingJob
 
-def job(folder, script="train.py"):
+def job(folder, script="train.py", **further):
     return TrainingJob(
         name="train",
         image="111122223333.dkr.ecr.us-east-1.amazonaws.com/training:1",
-        source=Source(folder, entry_point=script, runtime=True),
+        source=Source(folder, entry_point=script, runtime=True, **further),
         cluster=Cluster(instance_type="ml.m5.xlarge"),
     )
 
-def built(*given):
-    return Pipeline(name="p", workspace="s3://bucket/p", stages=[job(*given)])
+def built(*given, **further):
+    return Pipeline(name="p", workspace="s3://bucket/p", stages=[job(*given, **further)])
 
 pipeline = built("src")
 """
@@ -107,6 +107,24 @@ def test_a_name_that_no_file_can_have_is_told_as_any_mistake(project: Path) -> N
     (project / "churn.py").write_text(MODULE.replace('name="p"', 'name="p" * 300'))
     with pytest.raises(PipelineError, match="name: "):
         loaded(project / "churn.py")
+
+
+@pytest.mark.parametrize(
+    ("given", "further", "field"),
+    [
+        (("sr\0c",), {}, "directory"),
+        (("src",), {"dependencies": ["shared", "a\0b"]}, "dependencies[1]"),
+    ],
+)
+def test_a_path_that_ends_in_its_middle_is_told_as_any_mistake(
+    project: Path, given: tuple[str, ...], further: dict[str, Any], field: str
+) -> None:
+    (project / "shared").mkdir()
+    with pytest.raises(PipelineError) as raised:
+        loaded(project / "churn.py").built(*given, **further)
+    [problem] = raised.value.problems
+    assert (problem.stage, problem.field) == ("train", f"source.{field}")
+    assert "U+0000" in problem.message
 
 
 def test_mistakes_in_code_are_told_beside_others(project: Path) -> None:
