@@ -90,9 +90,14 @@ def near(name: str, known: Iterable[str]) -> str:
 
 def meant(name: str, known: Iterable[str]) -> str:
     """The same, but nothing where no known name is near."""
-    names = sorted(known)
-    close = _nearest(name, names) or _begun(name, names)
+    close = likely(name, known)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def likely(name: str, known: Iterable[str]) -> list[str]:
+    """Return the known names that a name may be a misspelling of."""
+    names = sorted(known)
+    return _nearest(name, names) or _begun(name, names)
 
 
 def _nearest(name: str, names: Sequence[str]) -> list[str]:

@@ -181,7 +181,9 @@ def _written(data: Any, kinds: Kinds) -> Written:
     if isinstance(data, Stage):
         return _whole(data)
     # What is wrong is reported already; what is wrong with the rest still has to be.
-    kept, mended = mend(data, lambda given: _stages_of([given], kinds))
+    kind = kinds.get(str(data.get("kind")))
+    fields = () if kind is None else tuple(kind.model_fields)
+    kept, mended = mend(data, fields, lambda given: _stages_of([given], kinds))
     read = _stages([kept], kinds)
     if read and not mended:
         return _whole(read[0])
@@ -190,7 +192,7 @@ def _written(data: Any, kinds: Kinds) -> Written:
     return Written(
         name=data["name"],
         stage=None,
-        kind=kinds.get(str(data.get("kind"))),
+        kind=kind,
         references=tuple(_references(data, "")),
         after=tuple(name for name in names if isinstance(name, str)),
         rest=read[0] if read and all(replaced(read[0], p) for p in mended.values()) else None,

@@ -259,3 +259,32 @@ def test_a_wrong_value_with_a_default_hides_no_other_mistake_in_an_object() -> N
     cluster = {**TRAINING["cluster"], "volume_gib": "much"}
     wrong = found(**{**TRAINING, "cluster": cluster}, output={"uri": "bucket/out"})
     assert set(wrong) == {"cluster.volume_gib", "output.uri"}
+
+
+@pytest.mark.parametrize(
+    ("stage", "key", "field"),
+    [
+        (
+            {"kind": "deployment", "image": "serving:1", "model_data": "s3://b/model/"},
+            "instnce_type",
+            "instance_type",
+        ),
+        (
+            {"kind": "deployment", "instance_type": "ml.m5.large", "image": "serving:1"}
+            | {"model_data": "s3://b/model.tar.gz"},
+            "model_archve",
+            "model_archive",
+        ),
+        ({"kind": "training_job", "image": "training:1"}, "clster", "cluster"),
+        ({"kind": "aws_call", "operation": "ListBuckets"}, "servce", "service"),
+    ],
+)
+def test_a_misspelt_key_is_the_only_problem_that_it_makes(
+    stage: dict[str, Any], key: str, field: str
+) -> None:
+    given = {"instnce_type": "ml.m5.large", "model_archve": True, "servce": "s3"}
+    value = given.get(key, {"instance_type": "ml.m5.large"})
+    description = {"name": "x", "region": "us-east-1", "workspace": "s3://b/x"}
+    with pytest.raises(PipelineError) as raised:
+        Pipeline.parse({**description, "stages": {"one": {**stage, key: value}}})
+    assert str(raised.value) == f"stages.one.{key}: is unknown; did you mean '{field}'?"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
+
+from orchestration.errors import likely
 
 _MOST_ROUNDS: Final = 3
 """A union of models tells of one member's mistakes at a time."""
@@ -16,12 +18,15 @@ _UNKNOWN: Final = "extra_forbidden"
 _Path = Sequence[str | int]
 
 
-def mend(data: Mapping[str, Any], read: Callable[[Any], object]) -> tuple[Any, dict[str, _Path]]:
+def mend(
+    data: Mapping[str, Any], fields: Collection[str], read: Callable[[Any], object]
+) -> tuple[Any, dict[str, _Path]]:
     """Return a stage's data without what is wrong, and the paths of values that were dropped.
 
-    Those come by how they are written. An unknown key is left out, a wrong value has its field's
-    default instead, and a wrong element of a list is one of the others. Where a field has no
-    default, the data stays unreadable. ``read`` raises Pydantic's error for what it can't read.
+    Those come by how they are written. An unknown key is the one of its ``fields`` that it
+    misspells, or left out; a wrong value has its field's default instead, and a wrong element of a
+    list is one of the others. Where a field has no default, the data stays unreadable. ``read``
+    raises Pydantic's error for what it can't read.
     """
     kept, mended = deepcopy(dict(data)), dict[str, _Path]()
     for _ in range(_MOST_ROUNDS):
@@ -35,6 +40,8 @@ def mend(data: Mapping[str, Any], read: Callable[[Any], object]) -> tuple[Any, d
         else:
             break
         for kind, path in found:
+            if kind == _UNKNOWN and _spell(kept, path, fields):
+                continue
             if kind == _MISSING or isinstance(path[-1], int):
                 dropped = _replace_element(kept, path, [each for _, each in found])
             else:
@@ -78,6 +85,16 @@ def _path(data: Any, location: Sequence[str | int]) -> tuple[str | int, ...]:
         data = data[part]
         path.append(part)
     return tuple(path) or ("",)
+
+
+def _spell(data: Any, path: _Path, fields: Collection[str]) -> bool:
+    """Give a value of a stage to the field that its key misspells; false where none is sure."""
+    *parents, key = path
+    meant = [] if parents else likely(str(key), fields)
+    if len(meant) != 1 or meant[0] in data:
+        return False
+    data[meant[0]] = data.pop(key)
+    return True
 
 
 def _drop(data: Any, path: Sequence[str | int]) -> Sequence[str | int]:
