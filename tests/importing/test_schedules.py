@@ -278,6 +278,28 @@ def test_a_start_without_catchup_is_told() -> None:
     assert "write schedule.start if it is still to come" in note.message
 
 
+OF_AIRFLOW_2 = SOURCE.replace(
+    "airflow.sdk import DAG, ", "airflow import DAG\nfrom airflow import "
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "arguments", "told"),
+    [
+        (OF_AIRFLOW_2, "", True),
+        (OF_AIRFLOW_2, ", catchup=False", False),
+        (SOURCE, "", False),
+    ],
+)
+def test_a_default_that_versions_of_airflow_differ_in_is_told(
+    source: str, arguments: str, *, told: bool
+) -> None:
+    found = from_dag(source % f"schedule='@daily'{arguments}")
+    assert found.description["schedule"] == {"cron": "0 0 * * *"}
+    notes = [note.message for note in found.notes if note.path == "DAG.catchup"]
+    assert [("Airflow 2 starts all since start_date" in each) for each in notes] == [True] * told
+
+
 def test_more_runs_at_a_time_than_one_and_less_than_all_are_told() -> None:
     found = imported("schedule='@daily', max_active_runs=4")
     assert found.description["overlap"] == "allow"

@@ -84,7 +84,7 @@ def _schedule(dag: Dag, key: str) -> tuple[dict[str, Any], list[Note]]:
     start, end = _bound(dag, "start_date"), _bound(dag, "end_date")
     made = _times(dag, dag.given[key], "UTC" if start is None else start.zone)
     zone = made["timezone"]
-    catchup, notes = _flag(dag, "catchup"), []
+    catchup, notes = _flag(dag, "catchup"), list(_unsure(dag))
     if "rate" in made and not catchup:
         raise _Unsaid(
             f"without catchup, Airflow counts {made['rate']} from the moment at which it asks; "
@@ -104,6 +104,16 @@ def _schedule(dag: Dag, key: str) -> tuple[dict[str, Any], list[Note]]:
         made["end"] = _written(end, zone, up_to=end.time.replace(second=0) + _INSTANT)
     notes += _checked(made, key)
     return {name: value for name, value in made.items() if (name, value) != _PLAIN_ZONE}, notes
+
+
+def _unsure(dag: Dag) -> Iterator[Note]:
+    """Yield what a file leaves to its Airflow, where that may be one or the other."""
+    if "catchup" not in dag.given and not dag.of_airflow_3:
+        yield Note(
+            "DAG.catchup",
+            "is not given, and the pipeline starts no run that was missed, as Airflow 3; Airflow 2 "
+            "starts all since start_date: if it did, write schedule.start and schedule.catchup",
+        )
 
 
 def _checked(made: dict[str, Any], key: str) -> Iterator[Note]:

@@ -54,12 +54,17 @@ class Dag:
     constants: dict[str, ast.expr] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     """Names whose values are changed where they are."""
+    of_airflow_3: bool = False
+    """True if the file imports what no older Airflow has."""
     notes: list[tuple[str, str]] = field(default_factory=list)
     """Places, and what is left out or not known there."""
 
     def read(self, tree: ast.AST) -> None:
         """Read a module."""
         self.changed = {name for node in ast.walk(tree) for name in _changed(node)}
+        self.of_airflow_3 = any(
+            _is_sdk(name) for node in ast.walk(tree) for name in _imported(node)
+        )
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 self._assigned(node.targets[0], node.value)
@@ -172,6 +177,19 @@ class Dag:
 
     def _part(self, part: ast.expr, seen: frozenset[str]) -> Any:
         return self.value(part.value if isinstance(part, ast.FormattedValue) else part, seen)
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    """Yield the modules that a statement imports."""
+    match node:
+        case ast.Import(names):
+            yield from (each.name for each in names)
+        case ast.ImportFrom(str(module), names):
+            yield from (f"{module}.{each.name}" for each in names)
+
+
+def _is_sdk(module: str) -> bool:
+    return f"{module}.".startswith("airflow.sdk.")
 
 
 def _factory(node: ast.AST, tree: ast.AST) -> str | None:
