@@ -155,7 +155,10 @@ def test_what_polls_need_is_taken_from_the_call() -> None:
     assert made.until.stop is not None
     wanted = {"QueryExecutionId": Result("ask.call", "QueryExecutionId")}
     assert made.until.poll.request == made.until.stop.request == wanted
-    assert made.outputs["QueryExecutionId"] == Output(("QueryExecutionId",), kind="string")
+    lacking = "stage ask: athena:StartQueryExecution returned no QueryExecutionId"
+    assert made.outputs["QueryExecutionId"] == Output(
+        ("QueryExecutionId",), kind="string", lacking=lacking
+    )
     stack = {
         "kind": "aws_call",
         "service": "cloudformation",
