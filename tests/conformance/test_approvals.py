@@ -28,7 +28,7 @@ QUESTION = "Deploy {{ ds }} für {% $x %}?"
 
 
 def pipeline(**fields: Any) -> Pipeline:
-    ask = {"kind": "approval", "question": QUESTION, "answer_within_h": 1, **fields}
+    ask = {"kind": "approval", "question": QUESTION, "answer_within_h": 200, **fields}
     request = {"QueueName": {"join": ["deployed-", {"ref": "ok.comment"}]}}
     deploy = {
         "kind": "aws_call",
@@ -134,12 +134,13 @@ def test_a_no_fails_the_run_or_leaves_out_what_follows(
 
 @DRIVERS
 def test_a_late_answer_counts_when_the_run_is_started_again(on: On, airflow: LocalAirflow) -> None:
+    asking = pipeline(answer_within_h=1)
     with EmbeddedAws(time_scale=0.0005) as aws:
-        first = run(pipeline(), on=on, aws=aws, airflow=airflow, run_id="patient")
+        first = run(asking, on=on, aws=aws, airflow=airflow, run_id="patient")
         assert (first.state, first.error) == ("failed", "TimedOut")
         assert first.cause == "HeadObject ok.answer: nobody answered within 3600 s"
         answer(str(asked(aws)), "ok", "approved", session=aws, comment="late")
-        again = run(pipeline(), on=on, aws=aws, airflow=airflow, run_id="patient")
+        again = run(asking, on=on, aws=aws, airflow=airflow, run_id="patient")
         assert (again.state, queues(aws)) == ("succeeded", ["deployed-late"])
         asks = [c for c in aws.calls() if (c.request.get("Metadata") or {}).get("state") == "asked"]
         assert [call.error_code for call in asks] in (

@@ -71,7 +71,7 @@ def test_an_aborted_execution_leaves_no_job(site: Site) -> None:
 
 
 def test_a_timed_out_execution_leaves_no_job(site: Site) -> None:
-    site.change(lambda definition: definition.update(TimeoutSeconds=12))
+    site.change(lambda definition: definition.update(TimeoutSeconds=30))
     execution = site.start()
     site.trains()
     assert site.end(execution) == "TIMED_OUT"

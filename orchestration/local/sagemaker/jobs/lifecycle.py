@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 
 from orchestration.local.account.account import Account
 from orchestration.local.account.protocol import JsonObject, ServiceError, now
+from orchestration.local.account.records import Fault
 from orchestration.local.iam.working import require
 from orchestration.local.sagemaker.checks.surroundings import caller
 from orchestration.local.sagemaker.outcomes import JobFailed, JobStopped
@@ -37,6 +38,7 @@ class Job(ABC):
         self.failure_reason: str | None = None
         self.stop_requested = threading.Event()
         self._ending = threading.Lock()
+        self._fault: Fault | None = None
         self._activity = (f"Describe{self.kind}Job", self.name)
         self._thread = threading.Thread(target=self._run_to_the_end, daemon=True)
 
@@ -72,6 +74,11 @@ class Job(ABC):
 
     def start(self) -> None:
         """Start the job."""
+        faults, operation = self.account.faults, f"Create{self.kind}Job"
+        self._fault = faults.job_fault(operation, self.name, self.request)
+        if self._fault is None:
+            # Before anybody can ask for it: one that waits for its instances is not at work.
+            self.account.activity.begin(self._activity)
         self._thread.start()
 
     def stop(self) -> None:
@@ -85,7 +92,6 @@ class Job(ABC):
     def _run_to_the_end(self) -> None:
         try:
             self._meet_injected_fault()
-            self.account.activity.begin(self._activity)
             require(self.caller.principal, self.request, self.account.region)
             self.run()
         except JobFailed as error:
@@ -102,7 +108,7 @@ class Job(ABC):
             self._end("Completed", "Completed")
 
     def _meet_injected_fault(self) -> None:
-        fault = self.account.faults.job_fault(f"Create{self.kind}Job", self.name, self.request)
+        fault = self._fault
         if fault is None:
             return
         # As on AWS, a job that waits for its instances can be stopped.
