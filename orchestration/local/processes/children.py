@@ -12,13 +12,20 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestration.local.processes.working_time import WorkingTime
+
+if TYPE_CHECKING:
+    import psutil
 
 # Time in which a process could run: long enough for a script's SIGTERM handler in a test, short for
 # a person who waits. (SageMaker gives a stopped job 120 seconds.)
 GRACE_S = 5.0
 _POLL_S = 0.1
+_LOOK_S = 0.005
+# What waits for a disk is killed only then.
+_KILLED_WITHIN_S = 60.0
 _END_BYTES = 65_536
 _REMOVALS = 20
 _REMOVE_AGAIN_S = 0.05
@@ -91,7 +98,10 @@ class ChildProcess:
 
 
 def kill_tree(pid: int) -> None:
-    """Kill a process and all its descendants, whatever sessions they made for themselves."""
+    """Kill a process and all its descendants, whatever sessions they made for themselves.
+
+    Returns once none of them runs: their files can be removed then.
+    """
     import psutil
 
     try:
@@ -102,6 +112,19 @@ def kill_tree(pid: int) -> None:
     for process in tree:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
+    last = time.monotonic() + _KILLED_WITHIN_S
+    while any(map(_runs, tree)) and time.monotonic() < last:
+        time.sleep(_LOOK_S)
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Return whether a process has not ended; one that nobody waits for has, too."""
+    import psutil
+
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def remove(directory: Path) -> None:

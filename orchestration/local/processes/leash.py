@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _PR_SET_CHILD_SUBREAPER = 36
 _LAST_WORDS_S = 5.0
 _POLL_S = 0.1
+_STOPPED = 128 + signal.SIGTERM
 
 
 def main(command: list[str]) -> int:
@@ -36,20 +37,25 @@ def main(command: list[str]) -> int:
         opt_ml.enter(command[1])
         command = command[2:]
     _adopt_orphans()
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     stopped: list[psutil.Process] = []
+    running: list[subprocess.Popen[bytes]] = []
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         import psutil
 
         stopped.extend(_descendants())
+        if not (stopped or running):
+            # Nothing runs yet, and nothing is to.
+            sys.exit(_STOPPED)
         for process in stopped:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.terminate()
 
+    # Before the command: a signal that comes while it is started must end it, too.
     signal.signal(signal.SIGTERM, stop)
+    running.append(subprocess.Popen(command, stdin=subprocess.DEVNULL))
     threading.Thread(target=_watch, daemon=True).start()
-    status = child.wait()
+    status = running[0].wait()
     _await(stopped)
     _kill([*stopped, *_descendants()])
     return 128 - status if status < 0 else status
