@@ -77,9 +77,10 @@ class MonitoringSchedules(Resources):
             raise refusal("monitored endpoints capture", name=name)
 
     def _update(self, request: JsonObject) -> JsonObject:
-        made = self.get(self._name(request))
-        self.check(request)
-        made.update(request, LastModifiedTime=now())
+        with self._lock:
+            made = self.get(self._name(request))
+            self.check(request)
+            self._created[self._name(request)] = {**made, **request, "LastModifiedTime": now()}
         return {"MonitoringScheduleArn": made["MonitoringScheduleArn"]}
 
     @override

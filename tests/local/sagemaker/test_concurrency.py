@@ -6,18 +6,25 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from moto import mock_aws
 from moto.logs.models import logs_backends
 from moto.s3.models import s3_backends
+from typing_extensions import override
 
 from orchestration.local.account import storage
+from orchestration.local.account.account import Account
+from orchestration.local.account.clock import Clock
 from orchestration.local.account.protocol import ACCOUNT_ID
 from orchestration.local.account.storage import Caller, Location
 from orchestration.local.processes.children import read_end, read_log
 from orchestration.local.sagemaker.jobs.checkpoints import CheckpointSync
 from orchestration.local.sagemaker.jobs.log_streams import LogStream
+from orchestration.local.sagemaker.registry.groups import Groups
+from orchestration.local.sagemaker.registry.packages import Packages
+from orchestration.local.sagemaker.tags import Tags
 from tests.local.conftest import meanwhile
 
 OWN = Caller(ACCOUNT_ID, "us-east-1")
@@ -75,3 +82,51 @@ def test_jobs_that_start_at_once_have_one_group_of_logs(
         begin("first")
         second.join()
         assert set(backend.groups["/jobs"].streams) == {"first", "second"}
+
+
+class Overtaken(dict[str, int]):
+    """Numbers, which another thread reads and writes between a read and its write."""
+
+    def __init__(self, other: threading.Thread) -> None:
+        super().__init__()
+        self._others = [other]
+
+    @override
+    def get(self, key: str, default: Any = None) -> Any:
+        found = super().get(key, default)
+        if self._others:
+            other = self._others.pop()
+            other.start()
+            # Long enough for one that does not wait for this.
+            other.join(0.5)
+        return found
+
+
+@pytest.fixture
+def packages(tmp_path: Path) -> Packages:
+    account = Account("us-east-1", Clock(0), tmp_path, {})
+    groups = Groups(account, Tags(lambda _: True))
+    groups.operations()["CreateModelPackageGroup"]({"ModelPackageGroupName": "group"})
+    return Packages(account, groups)
+
+
+def test_versions_that_are_registered_at_once_have_numbers_of_their_own(
+    packages: Packages,
+) -> None:
+    def register() -> None:
+        packages.operations()["CreateModelPackage"]({"ModelPackageGroupName": "group"})
+
+    second = threading.Thread(target=register)
+    packages._groups.versions = Overtaken(second)
+    register()
+    second.join()
+    made = packages.state().values()
+    assert sorted(each["ModelPackageVersion"] for each in made) == [1, 2]
+
+
+def test_a_package_does_not_change_under_who_reads_it(packages: Packages) -> None:
+    made = packages.operations()["CreateModelPackage"]({"ModelPackageGroupName": "group"})
+    read = packages.get(made["ModelPackageArn"])
+    packages.operations()["UpdateModelPackage"](made)
+    assert "LastModifiedTime" not in read
+    assert "LastModifiedTime" in packages.get(made["ModelPackageArn"])

@@ -6,6 +6,7 @@ looked for only when a model is made of it.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -44,6 +45,8 @@ class Packages:
         self._groups = groups
         self._tell = tell
         self._made: dict[str, JsonObject] = {}
+        """What is there; each is replaced as a whole, and not changed under who reads it."""
+        self._lock = threading.Lock()
         self._tokens: dict[str, tuple[JsonObject, str]] = {}
 
     def operations(self) -> dict[str, Operation]:
@@ -80,24 +83,25 @@ class Packages:
 
     def _create(self, request: JsonObject) -> JsonObject:
         token = request.get("ClientToken")
-        if token in self._tokens:
-            before, arn = self._tokens[token]
-            if before != request:
-                raise refusal("tokens of packages", token=token)
-            return {"ModelPackageArn": arn}
-        named = self._named(request)
-        arn = named["ModelPackageArn"]
-        kept = {key: value for key, value in request.items() if key != "ClientToken"}
-        self._made[arn] = {
-            **kept,
-            **named,
-            "CreationTime": now(),
-            "ModelPackageStatus": "Completed",
-            "ModelPackageStatusDetails": {"ValidationStatuses": [], "ImageScanStatuses": []},
-        }
-        if token is not None:
-            self._tokens[token] = (request, arn)
-        self._tell(self._made[arn])
+        with self._lock:
+            if token in self._tokens:
+                before, arn = self._tokens[token]
+                if before != request:
+                    raise refusal("tokens of packages", token=token)
+                return {"ModelPackageArn": arn}
+            named = self._named(request)
+            arn = named["ModelPackageArn"]
+            kept = {key: value for key, value in request.items() if key != "ClientToken"}
+            made = self._made[arn] = {
+                **kept,
+                **named,
+                "CreationTime": now(),
+                "ModelPackageStatus": "Completed",
+                "ModelPackageStatusDetails": {"ValidationStatuses": [], "ImageScanStatuses": []},
+            }
+            if token is not None:
+                self._tokens[token] = (request, arn)
+        self._tell(made)
         return {"ModelPackageArn": arn}
 
     def _named(self, request: JsonObject) -> JsonObject:
@@ -132,22 +136,27 @@ class Packages:
         return self._described(self.get(request["ModelPackageName"]))
 
     def _update(self, request: JsonObject) -> JsonObject:
-        package = self.get(request["ModelPackageArn"])
         known = ("ModelPackageArn", *_PLAIN, _PROPERTIES, f"{_PROPERTIES}ToRemove")
         not_simulated(f"UpdateModelPackage's {name}" for name in request if name not in known)
-        package.update({key: request[key] for key in _PLAIN if key in request})
-        properties = {**package.get(_PROPERTIES, {}), **request.get(_PROPERTIES, {})}
-        for key in request.get(f"{_PROPERTIES}ToRemove", []):
-            properties.pop(key, None)
-        package[_PROPERTIES] = properties
-        package["LastModifiedTime"] = now()
+        with self._lock:
+            package = self.get(request["ModelPackageArn"])
+            properties = {**package.get(_PROPERTIES, {}), **request.get(_PROPERTIES, {})}
+            for key in request.get(f"{_PROPERTIES}ToRemove", []):
+                properties.pop(key, None)
+            package = self._made[package["ModelPackageArn"]] = {
+                **package,
+                **{key: request[key] for key in _PLAIN if key in request},
+                _PROPERTIES: properties,
+                "LastModifiedTime": now(),
+            }
         self._tell(package)
         return {"ModelPackageArn": package["ModelPackageArn"]}
 
     def _delete(self, request: JsonObject) -> JsonObject:
-        package = self.get(request["ModelPackageName"])
-        del self._made[package["ModelPackageArn"]]
-        self._groups.sizes[package.get("ModelPackageGroupName", "")] -= 1
+        with self._lock:
+            package = self.get(request["ModelPackageName"])
+            del self._made[package["ModelPackageArn"]]
+            self._groups.sizes[package.get("ModelPackageGroupName", "")] -= 1
         return {}
 
     def _list(self, request: JsonObject) -> JsonObject:

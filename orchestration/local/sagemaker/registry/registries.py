@@ -82,7 +82,7 @@ class Registries:
             account.id = holder
             groups = Groups(account, self._tags)
             # Events of another account's packages are not this one's.
-            self._of[holder] = groups, Packages(account, groups, untold)
+            self._of.setdefault(holder, (groups, Packages(account, groups, untold)))
         return self._of[holder]
 
     def _require(self, operation: str, arn: str, caller: str) -> None:

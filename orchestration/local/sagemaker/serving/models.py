@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Protocol
 
 from orchestration.local.account.account import Account
@@ -31,6 +32,8 @@ class Resources:
         self._rules = rules
         self._arn_word = arn_word
         self._created: dict[str, JsonObject] = {}
+        """What is there; each is replaced as a whole, and not changed under who reads it."""
+        self._lock = threading.RLock()
 
     def operations(self) -> dict[str, Operation]:
         """Return the operations by name."""
@@ -72,12 +75,13 @@ class Resources:
     def _create(self, request: JsonObject) -> JsonObject:
         name = self._name(request)
         arn = self.arn(name)
-        if name in self._created:
-            raise refusal(f"{self._rules} once", arn=arn)
-        check_tags(request.get("Tags", []))
-        self.check(request)
-        self._created[name] = {**request, "CreationTime": now(), f"{self._noun}Arn": arn}
-        self._tags.add(arn, request.get("Tags", []))
+        with self._lock:
+            if name in self._created:
+                raise refusal(f"{self._rules} once", arn=arn)
+            check_tags(request.get("Tags", []))
+            self.check(request)
+            self._created[name] = {**request, "CreationTime": now(), f"{self._noun}Arn": arn}
+            self._tags.add(arn, request.get("Tags", []))
         return {f"{self._noun}Arn": arn}
 
     def _describe(self, request: JsonObject) -> JsonObject:
@@ -89,9 +93,10 @@ class Resources:
 
     def _delete(self, request: JsonObject) -> JsonObject:
         name = self._name(request)
-        self.get(name)
-        del self._created[name]
-        self._tags.forget(self.arn(name))
+        with self._lock:
+            self.get(name)
+            del self._created[name]
+            self._tags.forget(self.arn(name))
         return {}
 
     def _list(self, request: JsonObject) -> JsonObject:
