@@ -13,7 +13,7 @@ from orchestration.local.fsx.associations import Association
 from orchestration.local.fsx.file_system import FileSystem
 from orchestration.local.fsx.later import later
 from orchestration.local.fsx.rules import refusal
-from orchestration.local.fsx.tasks import EXPORT, IMPORT, RUNNING, UNFINISHED, Task
+from orchestration.local.fsx.tasks import EXPORT, IMPORT, UNFINISHED, Task
 from orchestration.local.fsx.tokens import Tokens
 
 # Seconds of AWS until an association is available or gone, until a task begins and has run, and
@@ -171,8 +171,7 @@ class Repositories:
         return task
 
     def _execute(self, task: Task) -> None:
-        if task.lifecycle == "PENDING":
-            task.lifecycle = "EXECUTING"
+        if task.begin():
             name = f"{task.type} {task.id}"
             fault = self._account.faults.job_fault("CreateDataRepositoryTask", name, task.request)
             seconds = EXECUTING_S + (0.0 if fault is None else fault.delay_s)
@@ -187,9 +186,7 @@ class Repositories:
         task = self._tasks.get(request["TaskId"])
         if task is None:
             raise refusal("tasks to cancel exist", task=request["TaskId"])
-        if task.lifecycle not in RUNNING:
-            raise refusal("tasks to cancel run", task=task.id)
-        task.lifecycle = "CANCELING"
+        task.cancel()
         later(self._account, CANCELING_S, lambda: task.end("CANCELED"))
         return {"TaskId": task.id, "Lifecycle": task.lifecycle}
 

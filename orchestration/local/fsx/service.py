@@ -115,20 +115,24 @@ class FileSystems(Service):
                 raise refusal("security groups exist", group=group)
 
     def _become_available(self, system: FileSystem) -> None:
-        if system.lifecycle != "CREATING":
-            return
-        reason = self._account.faults.for_job("CreateFileSystem", system.id)
-        if reason:
-            system.lifecycle = "FAILED"
-            return
+        if system.lifecycle == "CREATING":
+            lifecycle = self._created(system)
+            with self._lock:
+                # It may have been deleted meanwhile.
+                if system.lifecycle == "CREATING":
+                    system.lifecycle = lifecycle
+
+    def _created(self, system: FileSystem) -> str:
+        """Fill a new file system, and return what has become of it."""
+        if self._account.faults.for_job("CreateFileSystem", system.id):
+            return "FAILED"
         path = system.lustre.get("ImportPath")
         if path:
             try:
                 storage.download(Location.parse(path), system.directory)
             except ServiceError:
-                system.lifecycle = "FAILED"
-                return
-        system.lifecycle = "AVAILABLE"
+                return "FAILED"
+        return "AVAILABLE"
 
     def _describe(self, request: JsonObject) -> JsonObject:
         identifiers = request.get("FileSystemIds") or list(self._systems)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,6 +11,7 @@ from typing import Final
 from orchestration.local.account.protocol import JsonObject, ServiceError, now
 from orchestration.local.account.storage import Location
 from orchestration.local.fsx.associations import Association
+from orchestration.local.fsx.rules import refusal
 
 EXPORT: Final = "EXPORT_TO_REPOSITORY"
 IMPORT: Final = "IMPORT_METADATA_FROM_REPOSITORY"
@@ -33,6 +35,7 @@ class Task:
     succeeded: int = 0
     failed: int = 0
     failure: str | None = None
+    _changing: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def system_id(self) -> str:
@@ -66,9 +69,27 @@ class Task:
             self.failure = f"{self.failed} files could not be processed"
         self.end("SUCCEEDED" if self.failure is None else "FAILED")
 
+    def begin(self) -> bool:
+        """Begin to execute; return False where it has been cancelled."""
+        with self._changing:
+            pending = self.lifecycle == "PENDING"
+            if pending:
+                self.lifecycle = "EXECUTING"
+            return pending
+
+    def cancel(self) -> None:
+        """Begin to cancel; raise the service's error where it has ended."""
+        with self._changing:
+            if self.lifecycle not in RUNNING:
+                raise refusal("tasks to cancel run", task=self.id)
+            self.lifecycle = "CANCELING"
+
     def end(self, lifecycle: str) -> None:
-        """End the task."""
-        self.lifecycle, self.ended = lifecycle, now()
+        """End the task; one that is being cancelled ends as `CANCELED` alone."""
+        with self._changing:
+            if self.lifecycle != "CANCELING" or lifecycle == "CANCELED":
+                # Last, so that a poll that sees the lifecycle sees its time, too.
+                self.ended, self.lifecycle = now(), lifecycle
 
     def description(self) -> JsonObject:
         """Return the task as in a Describe response."""
