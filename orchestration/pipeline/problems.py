@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from orchestration.checks import tags
 from orchestration.errors import Problem, near
 from orchestration.expressions import Item, Parameter, Result, walk
 from orchestration.pipeline import looping
@@ -227,6 +228,7 @@ def _of_pipeline(draft: Draft) -> Iterator[Problem]:
         if name and name not in stages:
             yield Problem("integration", f"there is no stage {name!r}{near(name, stages)}")
     yield from _tags(draft.tags)
+    yield from (problem.within("tags") for problem in tags.problems(draft.tags))
     yield from _schedule(draft)
     yield from _overlap(draft)
     if draft.notify is not None:
@@ -235,11 +237,11 @@ def _of_pipeline(draft: Draft) -> Iterator[Problem]:
         yield from draft.step_functions.misplaced(draft.region)
 
 
-def _tags(tags: Iterable[str]) -> Iterator[Problem]:
-    for key in tags:
+def _tags(keys: Iterable[str]) -> Iterator[Problem]:
+    for key in keys:
         if key.lower().startswith("aws:"):
             yield Problem(f"tags.{key}", "tags that begin with aws: are AWS's own")
-        elif key.startswith("orchestration:"):
+        elif key.lower().startswith("orchestration:"):
             yield Problem(
                 f"tags.{key}", "is one of the tags by which one finds what a run made; rename it"
             )
