@@ -156,8 +156,10 @@ class _Problems(OrchestrationError):
 
     headline = "this is wrong"
 
-    def __init__(self, problems: Iterable[Problem | str]) -> None:
-        self.problems = tuple(p if isinstance(p, Problem) else Problem("", p) for p in problems)
+    def __init__(self, problems: str | Iterable[Problem | str]) -> None:
+        # A text is an iterable of its letters, too.
+        several = [problems] if isinstance(problems, str) else problems
+        self.problems = tuple(p if isinstance(p, Problem) else Problem("", p) for p in several)
         super().__init__(self._text())
 
     def __reduce__(self) -> tuple[type[_Problems], tuple[tuple[Problem, ...]]]:

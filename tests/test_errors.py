@@ -13,10 +13,15 @@ from orchestration.errors import (
     PipelineError,
     Problem,
     RunError,
+    UnsupportedError,
     near,
 )
 
 TWO = (Problem("stages.train", "is wrong"), Problem("", "so is this"))
+
+
+def test_a_text_is_one_problem_and_not_its_letters() -> None:
+    assert str(UnsupportedError("no way")) == "no way"
 
 
 def test_a_misspelling_suggests_the_near_name() -> None:

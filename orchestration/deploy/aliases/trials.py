@@ -59,14 +59,15 @@ def allowing(role: Any, before: Role | None) -> Any:
             while sid in {each["Sid"] for each in statements}:
                 sid += "Before"
             statements.append({**statement, "Sid": sid})
+    policy = {**role.policy, "Statement": statements}
     try:
-        check_size(statements)
+        check_size(policy, f"role {role.name}")
     except UnsupportedError as error:
         raise DeployError(
             f"role {role.name} can't allow what two versions need ({error}); deploy the pipeline "
             "without canary or linear"
         ) from error
-    return replace(role, policy={**role.policy, "Statement": statements})
+    return replace(role, policy=policy)
 
 
 def _unnamed(statement: Mapping[str, Any]) -> dict[str, Any]:

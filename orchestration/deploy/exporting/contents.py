@@ -152,8 +152,10 @@ def _missed(pipeline: Pipeline) -> Iterator[str]:
 def _check_sizes(wanted: Desired, placeholders: Placeholders) -> None:
     """Refuse a policy that fits with placeholders only, which are shorter."""
     longest = {ACCOUNT: "1" * 12, REGION: "ap-southeast-1"}
-    policy = json.dumps(wanted.role.policy["Statement"], ensure_ascii=False)
-    check_size(json.loads(placeholders.filled(policy, longest)))
+    for role in (wanted.role, wanted.transfer_role, wanted.batch_role):
+        if role is not None:
+            policy = placeholders.filled(json.dumps(role.policy, ensure_ascii=False), longest)
+            check_size(json.loads(policy), f"role {placeholders.readable(role.name)}")
 
 
 def _owner(role_arn: str | None) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestration.deploy.account import Account
 from orchestration.deploy.permissions.patterns import Known
-from orchestration.deploy.permissions.policies import Runs
+from orchestration.deploy.permissions.policies import Runs, check_size
 from orchestration.deploy.permissions.statements import Statement, document
 from orchestration.graph import Workflow
 
@@ -27,4 +27,8 @@ def copying(
             workflow, arn, Known(parameters=parameters, listings={}), account.place
         )
     ]
-    return document(*needed) if needed else None
+    if not needed:
+        return None
+    policy = document(*needed)
+    check_size(policy, f"role {name}")
+    return policy

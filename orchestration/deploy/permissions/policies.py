@@ -68,7 +68,7 @@ def policy(
     their own policies must let the role use them.
     """
     written = document(*statements(workflow, account, runs, synchronous=synchronous), *more)
-    check_size(written["Statement"])
+    check_size(written, "the state machine's role")
     return written
 
 
@@ -316,13 +316,13 @@ def _cases(arn: str) -> set[str]:
     return {arn, arn.lower()} if ":sagemaker:" in arn else {arn}
 
 
-def check_size(documents: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse statements that are too long for a role."""
+def check_size(policy: Mapping[str, Any], role: str) -> None:
+    """Refuse a policy that is too long for a role."""
     import json
 
-    size = len(json.dumps(documents, separators=(",", ":")))
+    size = len(json.dumps(policy, separators=(",", ":")))
     if size > _MOST_CHARACTERS:
         raise UnsupportedError(
-            f"the role's policy has {size} characters, and IAM allows {_MOST_CHARACTERS}; "
+            f"the policy of {role} has {size} characters, and IAM allows {_MOST_CHARACTERS}; "
             "split the pipeline into two"
         )
