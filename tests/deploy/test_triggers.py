@@ -71,6 +71,15 @@ def test_a_text_of_the_users_is_no_placeholder() -> None:
     assert json.loads(target.template.text)["data"] == "a<id>\"b'"
 
 
+def test_values_that_are_too_long_for_a_template_are_refused(aws: EmbeddedAws) -> None:
+    long = {**OBJECTS, "parameters": {"data": "x" * 8000}}
+    with pytest.raises(DeployError, match=r"InputTemplate: has 8\d+ characters; the most is 8192"):
+        wanted({**OBJECTS, "parameters": {"data": "x" * 8192}})
+    [target] = wanted(long).trigger.targets
+    aws.client("events").put_rule(Name="long", EventPattern='{"source": ["my.orders"]}')
+    aws.client("events").put_targets(Rule="long", Targets=[target.request()])
+
+
 def test_the_role_may_start_this_machine_and_do_nothing_else() -> None:
     role = wanted().trigger_role
     assert role.policy["Statement"] == [

@@ -8,9 +8,13 @@ from itertools import islice
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from orchestration import Pipeline, PipelineError
+from orchestration.checks.documented import SCHEDULE
+from orchestration.checks.patterns import matches
 from orchestration.graph import ScheduleSpec
 from orchestration.pipeline import Schedule
 from orchestration.pipeline.schedules import checking, cron
@@ -112,6 +116,21 @@ def test_rates_single_times_and_bounds_mean_what_eventbridge_documents(about: st
         assert last(schedule.spec(), moment) == moment
         assert moment not in list(islice(fires(schedule.spec(), moment), 3))
     assert last(schedule.spec(), datetime(2026, 1, 1, tzinfo=UTC)) is None
+
+
+_PARTS = {
+    last: st.one_of(
+        st.sampled_from(["*", f"*/{max(2, last // 4)}", f"{first}-{last}", f"{first}-{last}/3"]),
+        st.lists(st.integers(first, last).map(str), min_size=1, max_size=4).map(",".join),
+    )
+    for first, last in ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
+}
+
+
+@given(st.tuples(*_PARTS.values()).map(" ".join))
+def test_the_scheduler_takes_every_expression_that_is_rendered(written: str) -> None:
+    assume(not list(cron.problems(written)))
+    assert matches(SCHEDULE, cron.eventbridge(written))
 
 
 def test_the_last_time_of_a_leap_day_is_found() -> None:

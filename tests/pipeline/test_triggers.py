@@ -156,6 +156,17 @@ def test_an_event_needs_the_fields_that_parameters_get() -> None:
             "trigger.event.detail.a[0]: expected a value, or a filter",
         ),
         ({"event": {"source": ["a" * 2100]}}, "trigger.event: has 2116 characters as JSON"),
+        (
+            {
+                "event": {"source": ["a" * 2000]},
+                "parameters": {"data": {"event": "detail.order.uri"}},
+            },
+            "trigger.event: has 2066 characters as JSON",
+        ),
+        (
+            {"s3": {"bucket": "incoming", "prefix": "a" * 1000, "suffix": "b" * 1000}},
+            "trigger.s3: has 2143 characters as JSON",
+        ),
     ],
 )
 def test_what_can_not_work_is_refused_with_a_way_out(trigger: Any, problem: str) -> None:

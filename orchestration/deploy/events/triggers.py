@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from orchestration.backends.stepfunctions.parameters import RUN
-from orchestration.deploy.account import Account, Clients
+from orchestration.checks.requests import violations
+from orchestration.deploy.account import Account, Clients, refusal
 from orchestration.deploy.events.notices import Delivery
 from orchestration.deploy.permissions.patterns import ANY
 from orchestration.deploy.resources import Names, Role, Rule, Target
 from orchestration.deploy.starting import Maker, ends
-from orchestration.expressions import Json
+from orchestration.expressions import Json, Tree
 from orchestration.graph import ParameterSpec, TriggerSpec, Workflow
 from orchestration.notices import SUCCESSES, Template
 
@@ -70,7 +71,14 @@ def desired(
     if spec.pipeline is not None:
         other = maker.account.arn("states", f"stateMachine:{spec.pipeline}")
         pattern = ends(other, SUCCESSES, without_skipped=True)
-    return Triggered(role=role, rule=Rule(name=names.trigger, pattern=pattern, targets=(target,)))
+    rule = Rule(name=names.trigger, pattern=pattern, targets=(target,))
+    asked: dict[str, Tree] = {"Rule": rule.name, "Targets": [target.request()]}
+    if problems := violations("events", "PutTargets", asked):
+        raise refusal(
+            f"EventBridge refuses what would start runs of {workflow.name}",
+            (f"PutTargets {problem}; shorten the values of parameters" for problem in problems),
+        )
+    return Triggered(role=role, rule=rule)
 
 
 def run_values(workflow: Workflow) -> dict[str, Json]:

@@ -18,6 +18,8 @@ def problems(draft: Draft) -> Iterator[Problem]:
     if trigger.event is not None:
         for problem in patterns.problems(trigger.event):
             yield problem.within("trigger.event")
+    too_long = patterns.length_problems(trigger.spec().pattern)
+    yield from (problem.within(f"trigger.{trigger.kind}") for problem in too_long)
     if trigger.pipeline == draft.name:
         yield Problem("trigger.pipeline", "is this very pipeline, which would start itself forever")
     if trigger.pipeline is not None and trigger.queue is not None:

@@ -90,9 +90,17 @@ def problems(pattern: Mapping[str, Any]) -> Iterator[Problem]:
             "no other event starts a run",
         )
     yield from _nested(pattern, "")
+
+
+def length_problems(pattern: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the error of a pattern that is too long, with all that is added to a user's own."""
     length = len(json.dumps(pattern))
     if length > _MOST_CHARACTERS:
-        yield Problem("", f"has {length} characters as JSON, and the most is {_MOST_CHARACTERS}")
+        yield Problem(
+            "",
+            f"has {length} characters as JSON, a pattern of EventBridge, and the most is "
+            f"{_MOST_CHARACTERS}",
+        )
 
 
 def _nested(pattern: Mapping[str, Any], path: str) -> Iterator[Problem]:
