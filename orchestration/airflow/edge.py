@@ -145,7 +145,9 @@ class WorkerEdge:
             case Waited(_, since):
                 # Airflow wipes what the attempt before this one left, but its first job is there.
                 return elapsed(since, time.time())
-            case Begun() | Together():
+            case Begun(path):
+                self.journal.begin(path)
+            case Together():
                 pass
             case _:
                 assert_never(effect)

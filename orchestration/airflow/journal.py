@@ -33,6 +33,10 @@ class Journal:
     """The finished steps of an attempt, by path, and the jobs and moments that it waits for."""
 
     finished: dict[str, Outputs] = field(default_factory=dict)
+    done: set[str] = field(default_factory=set)
+    """The names of steps that have ended well, of those inside of loops too."""
+    begun: set[str] = field(default_factory=set)
+    """The paths of steps that have begun, and not ended well."""
     failed: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Error and cause of steps that failed while others beside them went on."""
     watches: dict[str, Watch] = field(default_factory=dict)
@@ -64,6 +68,16 @@ class Journal:
         self.places.pop(path, None)
         self.rests.pop(path, None)
 
+    def begin(self, path: str) -> None:
+        """Note that a step has begun, unless it was done before a deferral."""
+        if path not in self.finished:
+            self.begun.add(path)
+
+    def performed(self) -> dict[str, str]:
+        """Return how each step has ended, where the task has: in Airflow's words."""
+        failed = {_name(path) for path in self.begun}
+        return {**dict.fromkeys(self.done, "success"), **dict.fromkeys(failed, "failed")}
+
     def broke(self, broke: Broke) -> None:
         """Note that a step has failed for good."""
         if not broke.passing:
@@ -75,6 +89,8 @@ class Journal:
         for inner in [other for other in self.finished if other.startswith(inside)]:
             del self.finished[inner]
         self.finished[path] = outputs
+        self.done.add(_name(path))
+        self.begun.discard(path)
         self.watches.pop(path, None)
         self.rests.pop(path, None)
 
@@ -82,6 +98,7 @@ class Journal:
         """Return it as an argument of a deferral: text, which nobody reads keys in as their own."""
         document = {
             "finished": dict(self.finished),
+            "done": sorted(self.done),
             "failed": self.failed,
             "watches": {path: watch_to_json(watch) for path, watch in self.watches.items()},
             "rests": self.rests,
@@ -102,6 +119,7 @@ class Journal:
         document = json.loads(saved)
         return cls(
             finished=dict(document.get("finished", {})),
+            done=set(document.get("done", ())),
             failed={path: tuple(failure) for path, failure in document.get("failed", {}).items()},
             watches={
                 path: watch_from_json(watch) for path, watch in document.get("watches", {}).items()
@@ -115,3 +133,8 @@ class Journal:
                 for path, verdict in json.loads(event.get("verdicts", "{}")).items()
             },
         )
+
+
+def _name(path: str) -> str:
+    """Return the name of a step."""
+    return path.rpartition("/")[2]

@@ -24,7 +24,7 @@ from orchestration.airflow.links import links
 from orchestration.airflow.people import asking
 from orchestration.airflow.triggers import FollowTrigger
 from orchestration.airflow.watches import watch_to_json
-from orchestration.backends.airflow.spec import CHOICE_PARTS
+from orchestration.backends.airflow.spec import CHOICE_PARTS, PERFORMED
 from orchestration.errors import ExpressionError, RunError
 from orchestration.execution import wording
 from orchestration.execution.driving import Suspended, driven
@@ -187,18 +187,18 @@ class StepsMixin(_Operator):
             self._defer(context, journal, suspended)
         except Trouble as trouble:
             # Trouble outlasted this attempt's own retries; Airflow's are for that.
-            self._leave(context, scope)
+            self._leave(context, scope, journal)
             fail(context, trouble.error, trouble.cause, for_good=False)
         except GoesOnElsewhere as end:
             message = "the task was ended from outside; another attempt follows what it started"
             raise AirflowException(message) from end
         except Aborted:
-            self._leave(context, scope)
+            self._leave(context, scope, journal)
             fail(context, *_end(self._edge))
         except RunError as error:
-            self._leave(context, scope)
+            self._leave(context, scope, journal)
             fail(context, error.error, error.cause)
-        self._leave(context, scope)
+        self._leave(context, scope, journal)
         if self.skips and not self._holds(scope):
             raise AirflowSkipException("the condition of the stage does not hold")
         for asset, uri in written.items():
@@ -229,11 +229,17 @@ class StepsMixin(_Operator):
             # The next poll sees it, so it is not worth a deferral.
             edge.deferrable = self.deferrable and not stands
 
-    def _leave(self, context: Context, scope: Scope) -> None:
-        """Leave the results that other tasks read, after a failure those that are there."""
+    def _leave(self, context: Context, scope: Scope, journal: Journal) -> None:
+        """Leave the results that other tasks read, after a failure those that are there.
+
+        One that performs several stages leaves how the steps of each have ended.
+        """
         for step in self.keeps:
             if step in scope.ended:
                 context["ti"].xcom_push(key=step, value=dict(scope.ended[step]))
+        performed = journal.performed()
+        if len({stage for stage, _, _ in (name.partition(".") for name in performed)}) > 1:
+            context["ti"].xcom_push(key=PERFORMED, value=performed)
 
     def _performance(self, context: Context, scope: Scope) -> Performance[Any]:
         if self.gathers is not None:

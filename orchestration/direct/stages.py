@@ -57,22 +57,13 @@ def stage_state(
         return "running" if goes_on else "succeeded"
     if "skipped" in states and not goes_on:
         return "skipped"
-    # One task of Airflow's performs all stages that go through a list together, under its own name.
-    return "succeeded" if not own and _is_there(stage, outputs) else _UNBEGUN[run]
+    return _UNBEGUN[run]
 
 
 def _is_skipped(stage: str, steps: Iterable[StepRun], own: Iterable[StepRun]) -> bool:
     """Return whether a stage's condition was looked at, and did not hold."""
     asked = any(s.step == f"{stage}.when" and s.state == "succeeded" for s in steps)
     return asked and not list(own)
-
-
-def _is_there(stage: str, outputs: Mapping[str, Json] | None) -> bool:
-    """Return whether a run that ended well shows an output of a stage, or of some elements."""
-    shown = (outputs or {}).get(stage)
-    values = shown.values() if isinstance(shown, Mapping) else ()
-    lists = (value if isinstance(value, list) else [value] for value in values)
-    return any(value is not None for each in lists for value in each)
 
 
 def _is_absent(stage: str, outputs: Mapping[str, Json] | None) -> bool:

@@ -11,13 +11,14 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestration import Pipeline
+from orchestration.backends.airflow.spec import PERFORMED
 from orchestration.direct.stages import stage_state
 from orchestration.local import EmbeddedAws
 from orchestration.local.airflow.home import dag_file, variables_in
@@ -57,6 +58,26 @@ stages:
     entrypoint: [sh, -c, "until [ -e DOOR ]; do sleep 0.1; done"]
     cluster: {{instance_type: ml.c5.xlarge}}
 """
+SENDING = "{kind: aws_call, service: sqs, operation: SendMessage, request: {QueueUrl: q"
+MARKET = f"""\
+name: market
+workspace: s3://together/runs
+parameters: {{market: {{}}}}
+stages:
+  fetch: {SENDING}, MessageBody: {{parameter: market}}}}}}
+  tell: {SENDING}, MessageBody: told}}, after: [fetch]}}
+"""
+TOGETHER = """\
+name: together
+region: us-east-1
+workspace: s3://together/runs
+stages:
+  each:
+    kind: pipeline
+    file: market.yaml
+    for_each: {items: [de, it]}
+    parameters: {market: {each: item}}
+"""
 GIVEN = ("-p", "bucket=b", "-p", "data=s3://b/d", "-p", "role=arn:aws:iam::123456789012:role/r")
 
 
@@ -91,7 +112,10 @@ def airflow_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
     nightly.write_text(STAGING.replace("name: copying", f"name: nightly\n{SCHEDULE}"))
     stopping = home / "stopping.yaml"
     stopping.write_text(STOPPING.replace("DOOR", str(home / "door")))
-    every = (file, digits, skipping, queueing, nightly, stopping)
+    together = home / "together.yaml"
+    together.write_text(TOGETHER)
+    together.with_name("market.yaml").write_text(MARKET)
+    every = (file, digits, skipping, queueing, nightly, stopping, together)
     files = [dag_file(Pipeline.load(each), home) for each in every]
     passwords = home / "passwords.json"
     passwords.write_text(json.dumps({"admin": PASSWORD}))
@@ -256,6 +280,7 @@ class Instance:
     state: str
     start: str | None = None
     end: str | None = None
+    performed: Mapping[str, str] = field(default_factory=dict)
 
 
 @pytest.mark.parametrize(
@@ -275,6 +300,27 @@ def test_a_stage_goes_on_between_two_of_its_tasks(states: dict[str, str], state:
     tasks = [Instance(f"train.{task}", state) for task, state in states.items()]
     coming = frozenset(to_come(tasks, {"train.delete"}))
     assert stage_state("train", steps(tasks), "running", to_come=coming) == state
+
+
+@with_airflow
+def test_stages_that_go_through_a_list_together_are_what_their_task_has_left(
+    airflow_api: Airflow,
+) -> None:
+    pipeline = Pipeline.load(airflow_api.file.with_name("together.yaml"))
+    api, run = airflow_api.api, ("dags", "together", "dagRuns", "states")
+    runs = DagRuns("together", api)
+    runs.start(pipeline, {}, "states")
+    watched = runs.watched(pipeline, "states")
+    tasks = [each["task_id"] for each in api.every("task_instances", *run, "taskInstances")]
+    [task] = [each for each in tasks if each.partition(".")[0] == "each"]
+    left = {"each_fetch.call": "success", "each_tell.call": "failed"}
+    place = (*run, "taskInstances", task)
+    api.post(*place, "xcomEntries", body={"key": PERFORMED, "value": left, "map_index": -1})
+    api.patch(*place, body={"new_state": "failed"})
+    api.patch(*run, body={"state": "failed"})
+    end = watched.look()
+    states = {name: stage_state(name, end.steps, end.state) for name in ("each_fetch", "each_tell")}
+    assert states == {"each_fetch": "succeeded", "each_tell": "failed"}
 
 
 @with_airflow

@@ -12,7 +12,7 @@ import pytest
 from orchestration import Pipeline
 from orchestration.local import EmbeddedAws
 from orchestration.local.airflow import LocalAirflow
-from orchestration.local.run import run
+from orchestration.local.run import RunReport, run
 from tests.conformance.test_afterwards import IMAGE, everywhere, tells, told
 from tests.conformance.test_conformance import BACKENDS
 from tests.pipeline.test_nesting import written
@@ -113,3 +113,80 @@ def test_an_element_that_fails_fails_the_run_and_the_next_attempt_pays_for_no_jo
     aws.client("s3").delete_object(Bucket="together", Key="data/nowhere/a.txt")
     jobs = Counter(name for name in aws.state()["sagemaker"]["ProcessingJobs"])
     assert sum(name.startswith("again-") for name in jobs) == 2 * len(BACKENDS)
+
+
+def states(report: RunReport) -> dict[str, str]:
+    return {stage.name: stage.state for stage in report.stages}
+
+
+def test_a_stage_of_some_elements_that_fails_is_told_as_failed_and_the_others_as_they_were(
+    aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
+) -> None:
+    never: dict[str, Any] = {
+        "kind": "fail",
+        "after": ["tell"],
+        "when": {"equal": [{"parameter": "market"}, "it"]},
+        "error": "NoSuchMarket",
+        "cause": "it",
+    }
+    market = {**MARKET, "stages": {**MARKET["stages"], "never": never}}
+    outer = {**OUTER, "name": "some"}
+    pipeline = Pipeline.load(written(tmp_path, market=market, outer=outer))
+    given: dict[str, Any] = {"markets": ["it"]}
+    for report in everywhere(pipeline, aws, airflow, parameters=given).values():
+        assert (report.state, report.error) == ("failed", "NoSuchMarket")
+        assert states(report) == {
+            "each_fetch": "succeeded",
+            "each_count": "succeeded",
+            "each_tell": "skipped",
+            "each_never": "failed",
+            "done": "not reached",
+        }
+
+
+def test_stages_without_jobs_that_go_together_are_told_apart_too(
+    aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
+) -> None:
+    missing = {"TopicArn": "arn:aws:sns:us-east-1:123456789012:nothing", "Message": "m"}
+    market = {
+        **MARKET,
+        "parameters": {"market": {}},
+        "stages": {
+            "first": tells({"parameter": "market"}),
+            "tell": {**MARKET["stages"]["tell"], **tells("it"), "after": ["first"]},
+            "last": {**tells(""), "after": ["tell"], "request": missing},
+        },
+    }
+    stage = OUTER["stages"]["each"]
+    each = {**stage, "parameters": {"market": stage["parameters"]["market"]}}
+    outer = {**OUTER, "name": "calls", "stages": {"each": each}}
+    pipeline = Pipeline.load(written(tmp_path, market=market, outer=outer))
+    given: dict[str, Any] = {"markets": ["it"]}
+    for report in everywhere(pipeline, aws, airflow, parameters=given).values():
+        assert (report.state, report.error) == ("failed", "NotFound")
+        assert states(report) == {
+            "each_first": "succeeded",
+            "each_tell": "skipped",
+            "each_last": "failed",
+        }
+
+
+def test_stages_that_went_together_stay_what_they_were_where_a_later_one_fails(
+    aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
+) -> None:
+    outer = {**OUTER, "name": "later", "stages": {**OUTER["stages"]}}
+    outer["stages"]["done"] = {
+        **tells("done"),
+        "after": ["each"],
+        "request": {"TopicArn": "arn:aws:sns:us-east-1:123456789012:nothing", "Message": "m"},
+    }
+    pipeline = Pipeline.load(written(tmp_path, market=MARKET, outer=outer))
+    given: dict[str, Any] = {"markets": ["it"]}
+    for report in everywhere(pipeline, aws, airflow, parameters=given).values():
+        assert (report.state, report.error) == ("failed", "NotFound")
+        assert states(report) == {
+            "each_fetch": "succeeded",
+            "each_count": "succeeded",
+            "each_tell": "skipped",
+            "done": "failed",
+        }

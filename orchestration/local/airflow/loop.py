@@ -35,6 +35,7 @@ from airflow.utils.types import DagRunTriggeredByType, DagRunType
 from sqlalchemy import select
 from sqlalchemy.orm.attributes import set_committed_value
 
+from orchestration.backends.airflow.spec import PERFORMED
 from orchestration.execution.parameters import problems
 from orchestration.local.airflow.callbacks import call_back
 from orchestration.local.airflow.starting import start_at, start_by
@@ -276,7 +277,10 @@ class _Run:
         culprit = failed[0].task_id if failed else "the run"
         return {
             "state": "success" if succeeded else "failed",
-            "tasks": [_state(instance) for instance in instances],
+            "tasks": [
+                _state(each) | {"performed": self._xcom(each, PERFORMED, session) or {}}
+                for each in instances
+            ],
             "outputs": self._xcom(last, "return_value", session) if succeeded and last else None,
             "error": None if succeeded else (failure or {}).get("error", "TaskFailed"),
             "cause": None

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -55,6 +55,8 @@ class TaskState:
     start: str | None = None
     end: str | None = None
     """Times in ISO 8601."""
+    performed: Mapping[str, str] = field(default_factory=dict)
+    """The states of steps, where it performed those of several stages and has ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestration.backends.airflow.spec import ERROR, INPUTS, SKIPPED
+from orchestration.backends.airflow.spec import ERROR, INPUTS, PERFORMED, SKIPPED
 from orchestration.direct.stages import RunState
 from orchestration.errors import StartError
 from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
-from orchestration.graph import Graph, Guarded, all_steps
+from orchestration.graph import ForEach, Graph, Guarded, all_steps, stage_of
 from orchestration.runs.airflow.api import Api, Refused
-from orchestration.runs.airflow.task_instances import OURS, steps, to_come
+from orchestration.runs.airflow.task_instances import OURS, Instance, steps, to_come
 from orchestration.runs.airflow.task_logs import TaskLog, TaskLogs
 from orchestration.runs.operating import Again, Listed, Started, Stopped
 from orchestration.runs.progress import Progress
@@ -156,11 +155,14 @@ class DagRun:
     """A run of a DAG that is looked at again and again."""
 
     def __init__(self, pipeline: Pipeline, dag: str, run: str, api: Api) -> None:
-        self._last = _releasing(pipeline.lower().graph)
+        graph = pipeline.lower().graph
+        self._last = _releasing(graph)
+        self._goes_together = _goes_together(graph)
         self._path = ("dags", dag, "dagRuns", run)
         self._api = api
         self._logs = TaskLogs(api, self._path)
         self._ended: dict[str, TaskLog] = {}
+        self._known: dict[str, Mapping[str, str]] = {}
         self.name = f"{dag}/{run}"
         self.token = run_token(self.name)
 
@@ -168,8 +170,15 @@ class DagRun:
         """Ask for the state of the run and of its tasks."""
         run = self._api.get(*self._path)
         entries = self._instances()
+        performed = self._performed(entries)
         instances = [
-            _Instance(each["task_id"], each["state"] or "", each["start_date"], each["end_date"])
+            Instance(
+                each["task_id"],
+                each["state"] or "",
+                each["start_date"],
+                each["end_date"],
+                performed.get(each["id"], {}),
+            )
             for each in entries
         ]
         state = _STATES.get(run["state"], "running")
@@ -196,6 +205,20 @@ class DagRun:
     def _instances(self) -> list[Mapping[str, Any]]:
         return list(self._api.every("task_instances", *self._path, "taskInstances"))
 
+    def _performed(self, instances: Sequence[Mapping[str, Any]]) -> Mapping[str, Mapping[str, str]]:
+        """Return how the steps ended of each instance that performs those of several stages."""
+        if not self._goes_together:
+            return {}
+        path = (*self._path, "taskInstances")
+        entries = self._api.every("xcom_entries", *path, "~", "xcomEntries", xcom_key=PERFORMED)
+        left = {(entry["task_id"], entry["map_index"]) for entry in entries}
+        for each in instances:
+            task, index = each["task_id"], each["map_index"]
+            if (task, index) in left and each["id"] not in self._known:
+                place = (*path, task, "xcomEntries", PERFORMED)
+                self._known[each["id"]] = self._api.get(*place, map_index=index)["value"]
+        return self._known
+
     def _failed(self, instances: Sequence[Mapping[str, Any]]) -> list[TaskLog]:
         """Return the logs of the tasks that failed first; those of stages, if there are any."""
         failed = [each for each in instances if each["state"] == "failed"]
@@ -208,18 +231,17 @@ class DagRun:
         return [self._ended[each["id"]] for each in first]
 
 
-@dataclass(frozen=True, slots=True)
-class _Instance:
-    task_id: str
-    state: str
-    start: str | None
-    end: str | None
-
-
 def _releasing(graph: Graph) -> frozenset[str]:
     """Return the steps that release what others have acquired."""
     guards = (step for step in all_steps(graph) if isinstance(step, Guarded))
     return frozenset(step.name for guard in guards for step in all_steps(guard.cleanup))
+
+
+def _goes_together(graph: Graph) -> bool:
+    """Return whether several stages go through a list together, which one task may perform."""
+    loops = (step for step in all_steps(graph) if isinstance(step, ForEach))
+    inside = ({stage_of(step.name) for step in all_steps(loop.body)} for loop in loops)
+    return any(len(stages) > 1 for stages in inside)
 
 
 def _moment(text: str | None) -> datetime.datetime | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from orchestration.direct.progress import StepRun, StepState
@@ -42,12 +43,30 @@ class TaskInstance(Protocol):
     def end(self) -> str | None:
         """A time in ISO 8601."""
 
+    @property
+    def performed(self) -> Mapping[str, str]:
+        """The states of steps that it performed of several stages; those have no tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A task instance, or a step that one has performed."""
+
+    task_id: str
+    state: str
+    start: str | None
+    end: str | None
+    performed: Mapping[str, str] = field(default_factory=dict)
+
 
 def steps(instances: Iterable[TaskInstance]) -> Iterator[StepRun]:
-    """Yield the tasks of stages that have begun."""
+    """Yield the tasks of stages that have begun, and the steps that some of them performed."""
     by_task: dict[str, list[TaskInstance]] = {}
     for instance in instances:
         by_task.setdefault(instance.task_id, []).append(instance)
+        for name, state in instance.performed.items():
+            step = Instance(name, state, instance.start, instance.end)
+            by_task.setdefault(name, []).append(step)
     for task_id, own in by_task.items():
         run = together(task_id, own)
         if task_id not in OURS and run is not None:
