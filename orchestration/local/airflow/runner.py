@@ -142,13 +142,7 @@ class LocalAirflow:
         """Stop Airflow and remove its files."""
         process, self._process = self._process, None
         if process is not None:
-            _close_pipes(process)
-            try:
-                process.wait(_STOP_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                # It leads a session, which has the forked process in it.
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            _end(process)
         if self._scratch is not None:
             self._scratch.close()
             self._scratch = self._home = None
@@ -207,8 +201,7 @@ class LocalAirflow:
                 self._pid = event["pid"]
                 raise LocalError(f"Airflow was killed during the run:\n{_tail(log, offset)}")
         self._process = self._pid = None
-        process.wait(_STOP_TIMEOUT_S)
-        _close_pipes(process)
+        _end(process)
         raise LocalError(f"Airflow ended before the run:\n{_tail(log, offset)}")
 
     def _started(self, variables: Mapping[str, str]) -> tuple[subprocess.Popen[str], Path]:
@@ -252,11 +245,18 @@ class LocalAirflow:
             yield json.loads(line)
 
 
-def _close_pipes(process: subprocess.Popen[str]) -> None:
+def _end(process: subprocess.Popen[str]) -> None:
+    """Let a process end, which it does without standard input, or kill it after a while."""
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             with contextlib.suppress(BrokenPipeError):
                 pipe.close()
+    try:
+        process.wait(_STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        # It leads a session, which has the forked process in it.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _ended(end: Mapping[str, Any], log: str) -> AirflowRun:

@@ -67,8 +67,9 @@ def _schedules(region: str) -> Iterator[Any]:
     if models is None:
         # Loaded with the first request, so there is no schedule.
         return
-    for group in models.scheduler_backends[ACCOUNT_ID][region].schedule_groups.values():
-        for schedule in group.schedules.values():
+    # Copies: another thread may create one meanwhile.
+    for group in [*models.scheduler_backends[ACCOUNT_ID][region].schedule_groups.values()]:
+        for schedule in [*group.schedules.values()]:
             if schedule.state == "ENABLED" and ":stateMachine:" in schedule.target["Arn"]:
                 yield schedule
 

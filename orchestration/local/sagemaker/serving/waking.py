@@ -38,7 +38,7 @@ def _instances(endpoint: Endpoint) -> int:
 def _scale(account: Account, endpoint: Endpoint, action: str, resize: Operation) -> None:
     """Add the instances that a step scaling policy says, within its target's bounds."""
     found = scaling.backend(account)
-    for policy in [] if found is None else found.policies.values():
+    for policy in [] if found is None else [*found.policies.values()]:
         if policy.policy_arn != action or policy.step_scaling_policy_configuration is None:
             continue
         target = found.targets[policy.scalable_dimension][policy.resource_id]
