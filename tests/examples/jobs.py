@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from orchestration.local.processes.ports import free_ports
 from orchestration.stages import packing
 from tests.patience import PATIENCE_S
 
@@ -66,13 +66,6 @@ class Finished:
         return {path.name: json.loads((path / "metrics.json").read_text()) for path in folders}
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
-
-
 def train(
     base: Path,
     example: str,
@@ -90,7 +83,7 @@ def train(
         "SAGEMAKER_TRAINING_MODULE": "sagemaker_pytorch_container.training:main",
         "TRAINING_JOB_NAME": base.name,
         # torchrun's own default is one port for everybody on this machine.
-        "PET_MASTER_PORT": str(free_port()),
+        "PET_MASTER_PORT": str(*free_ports()),
         "OMP_NUM_THREADS": "1",
     }
     log = base / "log.txt"

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from orchestration.local.processes.ports import free_ports
 from tests.examples import jobs
 
 # Tests that share a trained model run in one worker.
@@ -138,7 +139,7 @@ def test_replicas_that_mpirun_starts_stop_together(tmp_path: Path) -> None:
         "SAGEMAKER_BASE_DIR": str(tmp_path),
         "SM_CHANNEL_TRAINING": str(DATA),
         "SM_NETWORK_INTERFACE_NAME": "lo",
-        "MASTER_PORT": str(jobs.free_port()),
+        "MASTER_PORT": str(*free_ports()),
         "OMPI_COMM_WORLD_SIZE": "2",
         "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
     }

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from orchestration.local.processes.ports import free_ports
 from tests.examples import jobs
 
 # Tests that share a trained model run in one worker.
@@ -45,7 +46,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torchrun is started here without the toolkit, which would take one fixed port.
     """
     bases = [tmp_path_factory.mktemp(f"node-{rank}") for rank in range(2)]
-    port = str(jobs.free_port())
+    port = str(*free_ports())
     processes = [
         subprocess.Popen(
             [

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from orchestration.local.processes.ports import free_ports
 from orchestration.stages.vendoring import vendor
 from tests.patience import PATIENCE_S
 
@@ -65,9 +65,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
+    return str(*free_ports())
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="Open MPI's mpirun is not installed")

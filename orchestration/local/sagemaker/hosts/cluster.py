@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import re
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from orchestration.local.processes.ports import free_ports
 
 _ACCELERATED = re.compile(r"ml\.(p\d|g\d|trn\d|inf\d)")
 _JOB_NUMBERS = itertools.count(1)
@@ -95,7 +95,7 @@ def cluster(resources: Mapping[str, Any], directory: Path, *, isolated: bool = F
     members = [group["InstanceGroupName"] for group in groups]
     if isolated:
         return Cluster(hosts, dict.fromkeys(members, _TOOLKIT_PORT), "eth0")
-    return Cluster(hosts, dict(zip(members, _free_ports(len(members)), strict=True)))
+    return Cluster(hosts, dict(zip(members, free_ports(len(members)), strict=True)))
 
 
 def _algo(index: int) -> str:
@@ -106,12 +106,3 @@ def _loopback_names() -> Callable[[int], str]:
     number = next(_JOB_NUMBERS)
     # Names of two digits, because hosts are sorted as text.
     return lambda index: f"127.{1 + number // 250 % 250}.{number % 250}.{11 + index}"
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        # Bind all before releasing any, so that no two are the same.
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in probes]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from orchestration.local.account.protocol import Answer, JsonObject, ServiceErro
 from orchestration.local.account.stand_ins import StandIn
 from orchestration.local.iam.working import require
 from orchestration.local.processes.children import ChildProcess, read_log
+from orchestration.local.processes.ports import free_ports
 from orchestration.local.processes.starting import StartingTime
 from orchestration.local.sagemaker.checks.hosting import containers, model_reader
 from orchestration.local.sagemaker.hosts import host_opt_ml
@@ -255,7 +255,7 @@ def _launched(
         port = 0
     else:
         command = stand_in.command
-        port = _free_port()
+        [port] = free_ports()
         # So SageMaker itself tells the port to containers that take others than 8080.
         environment = {**environment, "SAGEMAKER_BIND_TO_PORT": str(port)}
     folder = directory if stand_in is None else Path(stand_in.directory or directory)
@@ -269,9 +269,3 @@ def _launched(
     if stand_in is None:
         return ModelHost(process, directory, name)
     return ContainerHost(process, directory, name, port)
-
-
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])

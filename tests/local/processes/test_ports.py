@@ -1,0 +1,21 @@
+"""Ports that programs are told to listen on."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+
+from orchestration.local.processes.ports import free_ports
+
+
+def test_ports_are_free_and_none_is_that_of_a_connection() -> None:
+    ports = free_ports(50)
+    assert len(set(ports)) == 50
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        for port in ports:
+            stack.enter_context(socket.create_server(("127.0.0.1", port)))
+        for _ in range(100):
+            connection = stack.enter_context(socket.create_connection(listener.getsockname()))
+            stack.enter_context(listener.accept()[0])
+            assert connection.getsockname()[1] > max(ports)
