@@ -58,7 +58,7 @@ def _scrub_environment() -> None:
 _scrub_environment()
 
 # How long a process may take to end once its test has; the test of this guard shortens it.
-_GRACE_S = float(os.environ.get("ORCHESTRATION_TESTS_GRACE_S", "20"))
+_GRACE_S = float(os.environ.get("ORCHESTRATION_TESTS_GRACE_S", "120"))
 
 # How long an example takes depends on what else this machine does.
 hypothesis.settings.register_profile("tests", deadline=None)

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 _TOOLS = Path(__file__).resolve().parent.parent / "tools" / "asl"
 
 
@@ -42,14 +44,14 @@ class NodeTool:
             self._process.stdin.flush()
             answer = self._process.stdout.readline()
         if not answer:
-            pytest.fail(f"the node tool ended with status {self._process.wait(timeout=5)}")
+            pytest.fail(f"the node tool ended with status {self._process.wait(timeout=PATIENCE_S)}")
         return json.loads(answer)
 
     def close(self) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=PATIENCE_S)
         self._process.stdout.close()
 
 
