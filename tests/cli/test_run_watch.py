@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from orchestration.cli.commands.embedded.watching import seen
 from tests.cli.conftest import Command
+from tests.meanwhile import meanwhile
 from tests.patience import PATIENCE_S
 
 
@@ -107,6 +109,19 @@ def test_what_a_run_itself_writes_is_no_change(tmp_path: Path) -> None:
         file.write_text("")
     assert set(seen({tmp_path}, tmp_path / "runs/../run.html")) == {code}
     assert set(seen({tmp_path}, None)) == {code, page}
+
+
+def test_files_are_looked_at_while_a_folder_of_theirs_is_removed(tmp_path: Path) -> None:
+    code = tmp_path / "train.py"
+    code.write_text("")
+
+    def remove(number: int) -> None:
+        (tmp_path / f"{number}" / "inner").mkdir(parents=True)
+        if number >= 20:
+            shutil.rmtree(tmp_path / f"{number - 20}")
+
+    meanwhile(remove, lambda: seen({tmp_path}, None), 500)
+    assert set(seen({tmp_path}, None)) == {code}
 
 
 def test_only_runs_on_this_machine_are_watched(orchestrate: Command, staging: Path) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import io
-import sys
 import tarfile
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import pytest
@@ -102,22 +100,3 @@ def training_request(name: str, script_uri: str, **more: Any) -> dict[str, Any]:
         "HyperParameters": hyperparameters,
         **more,
     }
-
-
-@pytest.fixture
-def taking_turns() -> Iterator[None]:
-    """Let threads take turns between nearly all steps, so that none of a loop is by itself."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-def meanwhile(change: Callable[[int], object], look: Callable[[], object], times: int) -> None:
-    """Look again and again while another thread changes something so many times."""
-    with ThreadPoolExecutor(1) as pool:
-        changes = [pool.submit(change, number) for number in range(times)]
-        while not all(each.done() for each in changes):
-            look()
-    for each in changes:
-        each.result()

@@ -15,7 +15,7 @@ from orchestration.local.account.protocol import ACCOUNT_ID
 from orchestration.local.account.storage import Location
 from orchestration.local.datasync.objects import S3Location
 from orchestration.local.s3 import concurrency
-from tests.local.conftest import meanwhile
+from tests.meanwhile import meanwhile
 
 BUCKET = "changing"
 CONTENT = b"content"
@@ -59,7 +59,6 @@ def test_an_object_stays_readable_when_others_replace_and_delete_it(s3: Any) -> 
     assert [each.value for each in read] == [CONTENT, CONTENT]
 
 
-@pytest.mark.usefixtures("taking_turns")
 @pytest.mark.parametrize("work", [lists, transfers, checks])
 def test_objects_are_listed_while_others_change_them(s3: Any, work: Callable[[Any], None]) -> None:
     def change(number: int) -> None:

@@ -25,12 +25,11 @@ from orchestration.local.sagemaker.jobs.log_streams import LogStream
 from orchestration.local.sagemaker.registry.groups import Groups
 from orchestration.local.sagemaker.registry.packages import Packages
 from orchestration.local.sagemaker.tags import Tags
-from tests.local.conftest import meanwhile
+from tests.meanwhile import meanwhile
 
 OWN = Caller(ACCOUNT_ID, "us-east-1")
 
 
-@pytest.mark.usefixtures("taking_turns")
 def test_checkpoints_are_copied_while_a_script_removes_others(tmp_path: Path) -> None:
     def save(number: int) -> None:
         (tmp_path / f"{number}" / "shards").mkdir(parents=True)
@@ -47,7 +46,6 @@ def test_checkpoints_are_copied_while_a_script_removes_others(tmp_path: Path) ->
     assert {f"{number}/shards/0" for number in range(280, 300)} <= kept
 
 
-@pytest.mark.usefixtures("taking_turns")
 @pytest.mark.parametrize("read", [read_log, read_end])
 def test_a_log_is_read_while_its_host_is_lost(tmp_path: Path, read: Callable[[Path], str]) -> None:
     log = tmp_path / "log"

@@ -16,7 +16,7 @@ from orchestration.local.account.roles import provide
 from orchestration.local.s3 import concurrency
 from orchestration.local.server.simulation import Simulation
 from orchestration.local.server.snapshot import snapshot
-from tests.local.conftest import meanwhile
+from tests.meanwhile import meanwhile
 
 ROLE = f"arn:aws:iam::{ACCOUNT_ID}:role/pipeline"
 LOCATION = {"S3BucketArn": "arn:aws:s3:::bucket", "S3Config": {"BucketAccessRoleArn": ROLE}}
@@ -52,7 +52,6 @@ def roles(_: Simulation, number: int) -> None:
     provide(f"{ROLE}-{number}")
 
 
-@pytest.mark.usefixtures("taking_turns")
 @pytest.mark.parametrize(
     ("change", "shown"),
     [(locations, lambda each: each.datasync.state()), (objects, snapshot), (roles, snapshot)],

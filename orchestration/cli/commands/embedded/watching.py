@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import shutil
 import tempfile
 import time
@@ -94,11 +95,15 @@ def _below(place: Path) -> Iterator[Path]:
     if place.is_file():
         yield place
         return
-    for file in place.rglob("*"):
-        parts = file.relative_to(place).parts
-        hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
-        if not hidden and file.is_file():
-            yield file
+    # `Path.rglob` of Python 3.11 fails where a folder is removed meanwhile.
+    for folder, folders, names in os.walk(place):
+        folders[:] = filter(_is_shown, folders)
+        files = (Path(folder, name) for name in names if _is_shown(name))
+        yield from (file for file in files if file.is_file())
+
+
+def _is_shown(name: str) -> bool:
+    return not name.startswith(".") and name != "__pycache__"
 
 
 def seen(places: set[Path], written: Path | None) -> _Seen:
