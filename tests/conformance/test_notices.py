@@ -173,7 +173,7 @@ def test_a_success_is_told_to_those_who_asked(drive: Drive, listener: Listener) 
 def test_an_aborted_execution_is_told(listener: Listener) -> None:
     deployment = step_functions(copying(), session=listener.aws, parameters=listener.parameters)
     states = listener.aws.client("stepfunctions")
-    waiting = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 900, "End": True}}}
+    waiting = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 900_000, "End": True}}}
     arn = deployment.state_machine_arn
     states.update_state_machine(stateMachineArn=arn, definition=json.dumps(waiting))
     execution = states.start_execution(stateMachineArn=arn, input="{}")["executionArn"]

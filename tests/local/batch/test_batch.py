@@ -14,7 +14,7 @@ from orchestration.local import EmbeddedAws, Fault
 from tests.local.batch.copies import ACCOUNT, SOURCE, TARGET, Copies
 from tests.patience import PATIENCE_S
 
-SLOW = replace(Fault.job("slow", operation="CreateJob"), delay_s=36_000)
+SLOW = replace(Fault.job("slow", operation="CreateJob"), delay_s=36_000_000)
 
 
 @pytest.fixture(scope="module")

@@ -82,11 +82,13 @@ def _child(name: str) -> dict[str, Any]:
 
 
 def _of_running(aws: EmbeddedAws) -> None:
-    aws.inject(Fault.capacity("tuning-parent", after_s=1e3))
+    aws.inject(Fault.capacity("tuning-parent", after_s=1e6))
     name = tune(aws, name="tuning-parent")
     try:
         tune(aws, **_child(name))
     finally:
+        stop = aws.client("sagemaker").stop_hyper_parameter_tuning_job
+        stop(HyperParameterTuningJobName=name)
         finished(aws, name)
 
 

@@ -196,10 +196,23 @@ def test_a_failed_job_and_a_taken_name_have_different_errors(aws: EmbeddedAws) -
 def test_a_job_is_stopped_with_its_execution(aws: EmbeddedAws, how: str) -> None:
     script = put(aws, "code/slow.tar.gz", SLOW)
     task = _training_task(f"sync-{how}", script)
-    fails = jsonata("W", W={"Type": "Wait", "Seconds": 100, "Next": "F"}, F={"Type": "Fail"})
+    looks = {
+        "Type": "Task",
+        "Resource": SDK + "sagemaker:listTrainingJobs",
+        "Arguments": {"NameContains": f"sync-{how}", "MaxResults": 1},
+        "Output": "{% $count($states.result.TrainingJobSummaries) %}",
+        "Next": "C",
+    }
+    choices = [{"Condition": "{% $states.input > 0 %}", "Next": "F"}]
+    fails = {
+        "L": looks,
+        "C": {"Type": "Choice", "Choices": choices, "Default": "W"},
+        "W": {"Type": "Wait", "Seconds": 20, "Next": "L"},
+        "F": {"Type": "Fail"},
+    }
     branches = [
         {"StartAt": "A", "States": {"A": task}},
-        {key: fails[key] for key in ("StartAt", "States")},
+        {"StartAt": "L", "States": fails},
     ]
     parallel = jsonata(P={"Type": "Parallel", "Branches": branches, "End": True}, first="P")
     execution = started(aws, parallel if how == "sibling" else jsonata(A=task))

@@ -25,7 +25,7 @@ def on(instance_type: str) -> dict[str, Any]:
 
 @pytest.fixture
 def scarce(aws: EmbeddedAws) -> EmbeddedAws:
-    aws.inject(Fault.capacity(instance_type=SCARCE, after_s=100))
+    aws.inject(Fault.capacity(instance_type=SCARCE, after_s=1000))
     return aws
 
 
