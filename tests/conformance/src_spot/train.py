@@ -16,7 +16,8 @@ def main() -> None:
     scratch.write_text("on the instance only")
     for number in range(len(found) + 1, STEPS + 1):
         (checkpoints / f"step-{number}.json").write_text(json.dumps({"step": number}))
-        time.sleep(1.5)
+        if not found:
+            time.sleep(900)  # until the instance is taken back
     model = Path(os.environ["SM_MODEL_DIR"])
     (model / "model.json").write_text(json.dumps({"found": found, "lost": lost}))
 

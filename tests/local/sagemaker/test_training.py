@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,7 +33,8 @@ DISTRIBUTED = """
     data = sorted(p.name for p in pathlib.Path(os.environ["SM_CHANNEL_TRAIN"]).iterdir())
     if rank == 0:
         (base / "step-1.json").write_text(json.dumps({"total": total.item()}))
-        time.sleep(1.5)
+        while not pathlib.Path(os.environ["SEEN"]).exists():
+            time.sleep(0.02)
         pathlib.Path(os.environ["SM_MODEL_DIR"], "model.json").write_text(json.dumps({
             "world": world, "total": total.item(), "seen": seen, "data": data,
             "gpus": os.environ["SM_NUM_GPUS"], "colour": os.environ["COLOUR"],
@@ -43,7 +45,9 @@ DISTRIBUTED = """
 """
 
 
-def test_two_hosts_train_together_and_leave_their_artifacts(aws: EmbeddedAws) -> None:
+def test_two_hosts_train_together_and_leave_their_artifacts(
+    aws: EmbeddedAws, tmp_path: Path
+) -> None:
     script = put(aws, "code/distributed.tar.gz", tar_gz({"train.py": DISTRIBUTED}))
     for name in ("a.txt", "b.txt", "c.txt"):
         put(aws, f"data/train/{name}", name)
@@ -62,7 +66,11 @@ def test_two_hosts_train_together_and_leave_their_artifacts(aws: EmbeddedAws) ->
             "S3Uri": f"s3://{BUCKET}/checkpoints/two-hosts",
             "LocalPath": "/opt/ml/checkpoints",
         },
-        Environment={"CHECKPOINTS": "/opt/ml/checkpoints", "COLOUR": "red"},
+        Environment={
+            "CHECKPOINTS": "/opt/ml/checkpoints",
+            "COLOUR": "red",
+            "SEEN": f"{tmp_path}/seen",
+        },
         RetryStrategy={"MaximumRetryAttempts": 2},
         Tags=[{"Key": "team", "Value": "vision"}],
     )
@@ -76,6 +84,7 @@ def test_two_hosts_train_together_and_leave_their_artifacts(aws: EmbeddedAws) ->
         lambda now: len(now["keys"]) > 1 or now["status"] != "InProgress",
     )
     assert in_s3["status"] == "InProgress", "checkpoints reach S3 while the job runs"
+    (tmp_path / "seen").touch()
     job = finished_training(aws, "two-hosts")
     assert job["TrainingJobStatus"] == "Completed", aws.logs("two-hosts")
     result = _model(aws, job)
