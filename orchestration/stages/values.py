@@ -30,6 +30,9 @@ from orchestration.graph import ErrorPattern
 from orchestration.refs import STAGE_NAME, Expression, parse, written
 from orchestration.stages.relative import absolute, beside_caller
 
+# Buckets of before March 2018 have capitals and underscores; an access point is named by its ARN.
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+_NO_BUCKET = re.compile(r"s3://(?!arn:)[^/]*[^/A-Za-z0-9._-]")
 ABSENT = (
     ErrorPattern("ResourceNotFound"),
     ErrorPattern("ValidationException", "not found"),
@@ -303,7 +306,7 @@ def s3_problem(path: str, value: object) -> Iterator[Problem]:
     if isinstance(value, str) and not re.match(r"s3://[^/]", value):
         way = ", or a reference: {ref: staging.location}" if re.match(r"[${<]", value) else ""
         yield Problem(path, f"expected an S3 URI, got {value!r}; write s3://bucket/prefix{way}")
-    elif isinstance(value, str) and re.match(r"s3://[^/]*[${}<>\s]", value):
+    elif isinstance(value, str) and _NO_BUCKET.match(value):
         yield Problem(
             path,
             f"{value!r} is taken as it is, and no bucket can be called so; write "

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from orchestration import Pipeline, PipelineError
+from orchestration.stages.values import s3_problem
 from tests.pipeline.building import (
     Data,
     deployment,
@@ -139,6 +140,8 @@ def test_one_field_gives_one_message(wrong: Data, path: str, message: str) -> No
         ({"channels": {"a": "bucket/x"}}, "channels.a.uri", "write s3://bucket/prefix"),
         ({"channels": {"a": "s3://${bucket}/x"}}, "channels.a.uri", "write {join: ['s3://', "),
         ({"channels": {"a": "s3://{{bucket}}"}}, "channels.a.uri", "no bucket can be called so"),
+        ({"channels": {"a": "s3://bücket/a"}}, "channels.a.uri", "no bucket can be called so"),
+        ({"channels": {"a": "s3://a,b/c"}}, "channels.a.uri", "no bucket can be called so"),
         ({"checkpoints": {"uri": "s3:/x"}}, "checkpoints.uri", "write s3://bucket/prefix"),
         ({"after": ["trian"]}, "after", "there is no stage 'trian'; did you mean 'train'?"),
         ({"spot": {"max_wait_s": 60}}, "spot.max_wait_s", "is less than max_runtime_s"),
@@ -335,3 +338,8 @@ def test_only_a_staging_stage_has_a_file_system(system: Data) -> None:
     stage["channels"] = {"x": {"kind": "fsx_lustre", "file_system": system}}
     problems = found(job("other"), stage, parameters={"p": {}})
     assert "{ref: <stage>.file_system}" in problems["stages.r.channels.x.file_system"]
+
+
+@pytest.mark.parametrize("bucket", ["My_Bucket.1", "arn:aws:s3:us-east-1:1:accesspoint/a"])
+def test_buckets_from_before_2018_and_access_points_are_named(bucket: str) -> None:
+    assert list(s3_problem("data", f"s3://{bucket}/é,x")) == []
