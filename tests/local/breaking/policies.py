@@ -43,6 +43,24 @@ def _inline(*buckets: int) -> Callable[[EmbeddedAws], None]:
     return put
 
 
+def _of_user(aws: EmbeddedAws) -> None:
+    iam, name = aws.client("iam"), f"user-{uuid.uuid4().hex[:8]}"
+    iam.create_user(UserName=name)
+    for number in range(2):
+        iam.put_user_policy(
+            UserName=name, PolicyName=f"policy{number}", PolicyDocument=_reading(40)
+        )
+
+
+def _of_group(aws: EmbeddedAws) -> None:
+    iam, name = aws.client("iam"), f"group-{uuid.uuid4().hex[:8]}"
+    iam.create_group(GroupName=name)
+    for number in range(2):
+        iam.put_group_policy(
+            GroupName=name, PolicyName=f"policy{number}", PolicyDocument=_reading(100)
+        )
+
+
 def _version(aws: EmbeddedAws) -> None:
     iam, name = aws.client("iam"), f"policy-{uuid.uuid4().hex[:8]}"
     made = iam.create_policy(PolicyName=name, PolicyDocument=_reading(150))["Policy"]
@@ -58,6 +76,8 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
 }
 ALSO: dict[str, tuple[str, Callable[[EmbeddedAws], Any]]] = {
     "inline policies together": ("inline policies at most", _inline(190, 190)),
+    "inline policies of a user": ("inline policies at most", _of_user),
+    "inline policies of a group": ("inline policies at most", _of_group),
     "versions of policies": ("managed policies at most", _version),
     "a trust that is changed": (
         "trust policies at most",
