@@ -404,5 +404,17 @@ _ROWS: Final[list[tuple[str, str, str, Any, str]]] = [
      {"Type": "Task", "Resource": f"{_AWS}aws-sdk:eventbridge:putEvents", "Next": "Nested",
       "Parameters": {"Entries": [{"Detail": "{}", "DetailType": "D" * 129, "Source": "mine"}]}},
      "doubtful-request-value"),
+    ("an execution whose name is a time", "jsonpath", "States/Record",
+     {"Type": "Task", "Resource": f"{_AWS}states:startExecution", "Next": "Nested",
+      "Parameters": {"StateMachineArn": "arn:aws:states:eu-west-1:123456789012:stateMachine:m",
+                     "Name": "2027-01-01T06:00:00"}},
+     "doubtful-request-value"),
+    ("a schedule with the five fields of cron", "jsonpath", "States/Record",
+     {"Type": "Task", "Resource": f"{_AWS}aws-sdk:scheduler:createSchedule", "Next": "Nested",
+      "Parameters": {"Name": "nightly", "ScheduleExpression": "cron(0 6 * * *)",
+                     "FlexibleTimeWindow": {"Mode": "OFF"},
+                     "Target": {"Arn": "arn:aws:sqs:eu-west-1:123456789012:q",
+                                "RoleArn": "arn:aws:iam::123456789012:role/r"}}},
+     "doubtful-request-value"),
 ]  # fmt: skip
 FAULTS = [Fault(*row) for row in _ROWS]
