@@ -48,7 +48,7 @@ class Scheduler(Checked):
 
     def check(self, request: Request) -> None:
         """Raise the service's error for a request that moto would accept."""
-        if request.operation in _PUT:
+        if request.operation in _PUT and "ScheduleExpression" in request.parameters:
             _check_schedule(request.parameters)
         super().check(request)
 
@@ -82,7 +82,7 @@ def _check_targets(request: Request) -> None:
 
 
 def _check_schedule(values: JsonObject) -> None:
-    expression = str(values.get("ScheduleExpression"))
+    expression = str(values["ScheduleExpression"])
     zone = str(values.get("ScheduleExpressionTimezone", "UTC"))
     if not matches(documented.SCHEDULE, expression):
         raise broken(SCHEDULES, "expressions", expression=expression)

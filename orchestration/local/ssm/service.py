@@ -22,9 +22,10 @@ class Ssm(Checked):
 
 
 def _check_parameter(values: JsonObject) -> None:
-    if not matches(documented.PARAMETER, values["Name"]):
+    # One that lacks either is not of the model's form.
+    if not matches(documented.PARAMETER, values.get("Name", "-")):
         raise broken(RULES, "names")
-    size, most = len(values["Value"]), documented.LONGEST_PARAMETERS
+    size, most = len(values.get("Value", "")), documented.LONGEST_PARAMETERS
     if values.get("Tier", "Standard") == "Standard" and size > most["Standard"]:
         raise broken(RULES, "standard parameters at most")
     if size > most["Advanced"]:
