@@ -123,8 +123,16 @@ class Runs:
             if (task.task_id, task.state) == (task_id, state):
                 self.airflow.kill()
 
+        if state == "success":
+            # The next task must not get on before the kill comes.
+            self.aws.watcher = unreachable
         with pytest.raises(LocalError, match="Airflow was killed"):
             self.run(run_id, on_progress=die, **options)
+        self.aws.watcher = None
+
+
+def unreachable(operation: str, request: dict[str, Any]) -> None:
+    raise ConnectionAbortedError(f"{operation} is not answered")
 
 
 def superseded(run: AirflowRun, newer: str) -> bool:
