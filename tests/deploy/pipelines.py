@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +222,8 @@ def worked() -> Pipeline:
             "stages": stages,
         }
     )
+
+
+def short_pause(_: float) -> None:
+    """Let some time pass for what is waited for: looks without a pause are soon over."""
+    time.sleep(0.1)

@@ -28,7 +28,7 @@ from orchestration.errors import DeployError, PipelineError, StartError
 from orchestration.importing import Imported, from_data
 from orchestration.local import EmbeddedAws
 from tests.deploy import pipelines
-from tests.deploy.pipelines import ACCOUNT, SLEEPING
+from tests.deploy.pipelines import ACCOUNT, SLEEPING, short_pause
 from tests.deploy.test_destroying import CutOff, Cutting
 from tests.local.conftest import ROLE, wait
 
@@ -59,7 +59,7 @@ def embedded() -> Iterator[EmbeddedAws]:
 @pytest.fixture
 def aws(embedded: EmbeddedAws) -> Iterator[EmbeddedAws]:
     yield embedded
-    destruction("copying", session=embedded).apply(stop=True, sleep=lambda _: None)
+    destruction("copying", session=embedded).apply(stop=True, sleep=short_pause)
 
 
 def pipeline(description: str, alias: Asked = "live", **fields: Any) -> Pipeline:
@@ -484,7 +484,7 @@ def test_what_runs_make_is_the_state_machines_whatever_their_context_says(
     wait(lambda: of_machine(sagemaker, machine), lambda found: len(found) == 1)
     again = states.describe_execution(executionArn=rerun(begun.arn, session=embedded).arn)
     assert again["stateMachineVersionArn"] == f"{machine}:1"
-    destruction("sleeping", session=embedded).apply(stop=True, sleep=lambda _: None)
+    destruction("sleeping", session=embedded).apply(stop=True, sleep=short_pause)
 
 
 def of_machine(sagemaker: Any, machine: str) -> list[str]:

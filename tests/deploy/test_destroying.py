@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from orchestration.cleanup import MACHINE as OF_MACHINE
 from orchestration.deploy import Destruction, destruction, plan, step_functions
 from orchestration.errors import DeployError
 from orchestration.local import EmbeddedAws
-from tests.deploy.pipelines import SLEEPING
+from tests.deploy.pipelines import SLEEPING, short_pause
 from tests.local.conftest import ROLE, wait
 
 pytestmark = pytest.mark.slow  # starts the embedded AWS
@@ -87,10 +86,6 @@ def _remember(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None
 
 def _no_pause(seconds: float) -> None:
     pass
-
-
-def _short_pause(seconds: float) -> None:
-    time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +176,7 @@ def test_what_a_destruction_left_when_it_was_cut_off_goes_with_the_next(
     cutting = Cutting(aws)
     for _ in range(40):
         try:
-            destruction("sleeping", session=cutting).apply(sleep=_short_pause)
+            destruction("sleeping", session=cutting).apply(sleep=short_pause)
         except CutOff:
             continue
         break
@@ -213,7 +208,7 @@ def test_of_a_renamed_pipeline_nothing_is_left_under_the_old_name(
     cutting, cuts = Cutting(aws, cuts=frozenset({9, 30})), 0
     while cuts < 5:
         try:
-            step_functions(dozing, session=cutting, sleep=_short_pause, **renamed)
+            step_functions(dozing, session=cutting, sleep=short_pause, **renamed)
         except CutOff:
             cuts += 1
             continue
@@ -289,12 +284,12 @@ def test_a_run_is_ended_only_on_request_and_cleaned_up_after(
     assert left(aws) == before
     for planned_before_it in (renaming, early):
         with pytest.raises(DeployError, match=f"only what starts runs is destroyed yet.*{run}"):
-            planned_before_it.apply(sleep=_short_pause)
+            planned_before_it.apply(sleep=short_pause)
         assert states.describe_execution(executionArn=run)["status"] == "RUNNING"
     assert before - left(aws) >= {"schedule sleeping", "rule sleeping-trigger"}
     assert MACHINE in left(aws)
     destruction("dozing", session=aws).apply(sleep=_no_pause)
-    found(aws).apply(stop=True, sleep=_short_pause)
+    found(aws).apply(stop=True, sleep=short_pause)
     assert "StopExecution" in {call.operation for call in aws.calls(include_jobs=True)}
     [job] = [aws.state()["sagemaker"]["TrainingJobs"][name] for name in jobs]
     assert job["TrainingJobStatus"] == "Stopped"
@@ -309,7 +304,7 @@ def test_a_file_system_that_is_kept_needs_a_word_of_its_own(
     ids = [_file_system(fsx, {**tags, PIPELINE: name}) for name in ("sleeping", "another")]
     with pytest.raises(DeployError, match=f"file systems {ids[0]} would stay and cost on"):
         found(aws).apply(sleep=_no_pause)
-    found(aws).apply(file_systems=True, sleep=_short_pause)
+    found(aws).apply(file_systems=True, sleep=short_pause)
     [remaining] = fsx.describe_file_systems()["FileSystems"]
     assert remaining["FileSystemId"] == ids[1]
     assert {name for name in left(aws) if "sleeping" in name} == set()

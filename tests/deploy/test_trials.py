@@ -13,7 +13,7 @@ from orchestration.deploy import Deployment, destruction, promotion, step_functi
 from orchestration.deploy.identities import identities
 from orchestration.errors import DeployError
 from orchestration.local import EmbeddedAws
-from tests.deploy.pipelines import ACCOUNT
+from tests.deploy.pipelines import ACCOUNT, short_pause
 from tests.local.conftest import ROLE, wait
 
 pytestmark = pytest.mark.slow  # starts the embedded AWS
@@ -42,7 +42,7 @@ def embedded() -> Iterator[EmbeddedAws]:
 @pytest.fixture
 def aws(embedded: EmbeddedAws) -> Iterator[EmbeddedAws]:
     yield embedded
-    destruction("telling", session=embedded).apply(stop=True, sleep=lambda _: None)
+    destruction("telling", session=embedded).apply(stop=True, sleep=short_pause)
 
 
 def telling(topic: str, alias: Any = CANARY, **fields: Any) -> Pipeline:
