@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -201,7 +202,9 @@ def _module(name: str, folder: Path, option: str) -> ModuleType:
     folders = [str(Path.cwd()), str(folder.resolve())]
     sys.path[:0] = folders
     try:
-        return importlib.import_module(name)
+        # What it prints is no part of a command's answer.
+        with redirect_stdout(sys.stderr):
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from orchestration.cli.output import require
 from orchestration.errors import OrchestrationError
 from tests.cli.conftest import ROOT, STAGING, Command
+from tests.patience import PATIENCE_S
 
 WRONG = """\
 name: Wrong Name
@@ -255,12 +258,40 @@ def test_a_dag_needs_no_name_and_may_import_what_lies_beside_it(
     path.write_text(
         "from beside_the_dag import NAME\nfrom orchestration.airflow import dag\n\ndag(NAME)\n"
     )
+    assert orchestrate("lock", staging).status == 0
     said = orchestrate("validate", path)
     assert (said.status, said.out, said.err) == (0, f"{path}: valid\n", "")
     path.write_text(path.read_text() + "\nmissing\n")
     said = orchestrate("validate", path)
     assert said.status == 1
     assert "dag_file.py, line 6: NameError: name 'missing' is not defined" in said.err
+
+
+@pytest.mark.slow
+def test_only_the_answer_is_on_standard_output(staging: Path) -> None:
+    path = staging.with_name("talking.py")
+    path.write_text(
+        "from orchestration.airflow import dag\n\nprint('a word of the file')\n"
+        f"dag({staging.name!r})\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-m", "orchestration.cli", "validate", "--json", path],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
+    )
+    assert json.loads(said.stdout)["valid"] is True
+    assert "a word of the file" in said.stderr
+    assert "copying.lock.json is missing" in said.stderr
+
+
+def test_what_a_module_prints_is_no_part_of_the_answer(modules: Path, orchestrate: Command) -> None:
+    module = modules / "copying_pipeline.py"
+    module.write_text(f"print('a word of the module')\n{MODULE}")
+    said = orchestrate("validate", "--json", "copying_pipeline:pipeline")
+    assert json.loads(said.out)["valid"] is True
+    assert "a word of the module" in said.err
 
 
 def test_a_scheduled_pipeline_whose_parameters_have_values_has_no_warning(

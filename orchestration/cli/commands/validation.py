@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -128,9 +130,10 @@ def verdict(text: str, backends: Sequence[Backend], pairs: Sequence[str]) -> Ver
 def _of_dag_file(text: str) -> Verdict:
     """Run a DAG file as Airflow does; every pipeline in it says what is wrong with it."""
     try:
-        require({"airflow.sdk": "airflow"}, what="validating a DAG file")
-        with TemporaryDirectory() as home:
-            # Airflow writes a configuration where it is told to live.
+        # Airflow logs to what is the standard output when it is imported, which is the answer's.
+        with TemporaryDirectory() as home, redirect_stdout(sys.stderr):
+            require({"airflow.sdk": "airflow"}, what="validating a DAG file")
+            # It writes a configuration where it is told to live.
             os.environ.setdefault("AIRFLOW_HOME", home)
             from airflow.sdk import DAG
 

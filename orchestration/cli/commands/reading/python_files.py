@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import runpy
 import sys
 import traceback
@@ -30,12 +31,16 @@ def built_by(path: Path) -> list[Built]:
 
 
 def imported(path: Path) -> dict[str, Any]:
-    """Run a file as Python imports one, and return its names: it finds the modules beside it."""
+    """Run a file as Python imports one, and return its names: it finds the modules beside it.
+
+    What it prints, and what Airflow logs, goes to standard error: the other is the command's own.
+    """
     file = path.resolve()
     folder = str(file.parent)
     sys.path.insert(0, folder)
     try:
-        return runpy.run_path(str(file))
+        with contextlib.redirect_stdout(sys.stderr):
+            return runpy.run_path(str(file))
     except (OrchestrationError, OSError):
         raise
     except Exception as error:  # somebody's own code
