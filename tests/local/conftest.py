@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import pytest
 
 from orchestration.local import EmbeddedAws
+from orchestration.local.s3 import concurrency
 from tests.patience import PATIENCE_S
 
 ROLE = "arn:aws:iam::123456789012:role/pipeline"
@@ -20,6 +21,13 @@ BUCKET = "embedded-bucket"
 SUBNET = "subnet-0123456789abcdef0"
 GROUP = "sg-0123456789abcdef0"
 Seen = TypeVar("Seen")
+
+
+def install_for_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install in this process, until the test ends, what keeps objects readable in a server's."""
+    for kind, name, _ in concurrency.seams():
+        monkeypatch.setattr(kind, name, getattr(kind, name))
+    concurrency.install()
 
 
 def prepare(aws: EmbeddedAws) -> None:

@@ -17,19 +17,33 @@ from orchestration.local.engine.seams import replace
 
 def install() -> None:
     """Let objects stay readable, and listings go through copies."""
-    from moto.s3.models import FakeKey
+    for kind, name, instead in seams():
+        replace(kind, name, instead)
+
+
+def seams() -> Iterator[tuple[type, str, Any]]:
+    """Yield what is replaced: a class of moto's, the name there, and what comes instead."""
+    from moto.s3.models import FakeKey, FakeMultipart
     from moto.s3.utils import _VersionedKeyStore
 
-    replace(FakeKey, "dispose", _kept(FakeKey.dispose))
+    yield FakeKey, "dispose", _kept(FakeKey.dispose)
+    # moto has a list of all objects that ever were, so that nothing of them would be closed.
+    for kind in (FakeKey, FakeMultipart):
+        yield kind, "__new__", _untracked
     for name, view in (("items", _items), ("values", _values), ("lists", _lists)):
-        replace(_VersionedKeyStore, name, view)
+        yield _VersionedKeyStore, name, view
+        yield _VersionedKeyStore, f"iter{name}", view
+
+
+def _untracked(kind: type, *_: Any, **__: Any) -> Any:
+    return object.__new__(kind)
 
 
 def _kept(dispose: Any) -> Any:
     def mark(self: Any, garbage: bool = False) -> None:
-        # The content is closed once nobody holds it any more.
+        # The content is closed once nobody holds it any more, which is in time.
         if garbage:
-            dispose(self, garbage)
+            dispose(self)
         else:
             self.disposed = True
 

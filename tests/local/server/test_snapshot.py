@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 from moto import mock_aws
-from moto.s3.models import FakeKey, s3_backends
+from moto.s3.models import s3_backends
 
 from orchestration.local.account.account import Account
 from orchestration.local.account.clock import Clock
 from orchestration.local.account.protocol import ACCOUNT_ID
 from orchestration.local.account.roles import provide
-from orchestration.local.s3 import concurrency
 from orchestration.local.server.simulation import Simulation
 from orchestration.local.server.snapshot import snapshot
+from tests.local.conftest import install_for_a_test
 from tests.meanwhile import meanwhile
 
 ROLE = f"arn:aws:iam::{ACCOUNT_ID}:role/pipeline"
@@ -24,10 +24,8 @@ LOCATION = {"S3BucketArn": "arn:aws:s3:::bucket", "S3Config": {"BucketAccessRole
 
 @pytest.fixture
 def simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulation]:
-    # What is installed for a server's process goes with this test.
-    monkeypatch.setattr(FakeKey, "dispose", FakeKey.dispose)
     with mock_aws():
-        concurrency.install()
+        install_for_a_test(monkeypatch)
         s3_backends[ACCOUNT_ID]["aws"].create_bucket("bucket", "us-east-1")
         provide(ROLE)
         simulation = Simulation(Account("us-east-1", Clock(0.001), tmp_path, {}))
