@@ -90,14 +90,15 @@ def near(name: str, known: Iterable[str]) -> str:
 
 def meant(name: str, known: Iterable[str]) -> str:
     """The same, but nothing where no known name is near."""
-    close = likely(name, known)
+    names = sorted(known)
+    close = _nearest(name, names) or _begun(name, names)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
-def likely(name: str, known: Iterable[str]) -> list[str]:
-    """Return the known names that a name may be a misspelling of."""
-    names = sorted(known)
-    return _nearest(name, names) or _begun(name, names)
+def misspelt(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a name misspells, if it can be no other one."""
+    close = _nearest(name, sorted(known))
+    return close[0] if len(close) == 1 else None
 
 
 def _nearest(name: str, names: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel
 
 from orchestration import phrases
-from orchestration.errors import Problem, likely, meant, near
+from orchestration.errors import Problem, meant, misspelt, near
 from orchestration.pipeline.afterwards.sections import SECTIONS
 from orchestration.pipeline.description import PIPELINE_NAME, REGION, Description
 from orchestration.pipeline.documentation import documented
@@ -35,15 +35,14 @@ def from_validation(error: ValidationError, data: Mapping[str, Any], kinds: Kind
     models = _Models(data, kinds)
     messages: dict[tuple[str | None, str], list[str]] = {}
     items = error.errors(include_url=False, include_context=True)
-    misspelt = {
-        (*item["loc"][:-1], name)
+    there = {
+        (*item["loc"][:-1], misspelt(str(item["loc"][-1]), models.keys(item["loc"][:-1])))
         for item in items
         if item["type"] == "extra_forbidden"
-        for name in likely(str(item["loc"][-1]), models.keys(item["loc"][:-1]))
     }
     for item in items:
         value = item["input"]
-        if item["type"] == "missing" and item["loc"] in misspelt:
+        if item["type"] == "missing" and item["loc"] in there:
             continue  # It is there, under a name that is reported.
         if item["type"] == "too_short" and len(value) >= item["ctx"]["min_length"]:
             continue  # Entries that are wrong themselves are not counted; each is reported.

@@ -288,3 +288,16 @@ def test_a_misspelt_key_is_the_only_problem_that_it_makes(
     with pytest.raises(PipelineError) as raised:
         Pipeline.parse({**description, "stages": {"one": {**stage, key: value}}})
     assert str(raised.value) == f"stages.one.{key}: is unknown; did you mean '{field}'?"
+
+
+def test_a_key_that_may_mean_two_fields_hides_neither() -> None:
+    wrong = found(kind="processing_job", image="image", cluster={"instance": 2})
+    assert set(wrong) == {"cluster.instance", "cluster.instance_type"}
+
+
+def test_a_key_that_only_begins_like_a_field_is_not_taken_for_it() -> None:
+    description = {"name": "x", "region": "us-east-1", "workspace": "s3://b/x"}
+    stage = {"kind": "processing_job", "image": "processing:1", "output": {"ref": "zz.q"}}
+    with pytest.raises(PipelineError) as raised:
+        Pipeline.parse({**description, "stages": {"one": stage}})
+    assert "output_kms_key:" not in str(raised.value)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from orchestration.errors import likely
+from orchestration.errors import misspelt
 
 _MOST_ROUNDS: Final = 3
 """A union of models tells of one member's mistakes at a time."""
@@ -90,10 +90,10 @@ def _path(data: Any, location: Sequence[str | int]) -> tuple[str | int, ...]:
 def _spell(data: Any, path: _Path, fields: Collection[str]) -> bool:
     """Give a value of a stage to the field that its key misspells; false where none is sure."""
     *parents, key = path
-    meant = [] if parents else likely(str(key), fields)
-    if len(meant) != 1 or meant[0] in data:
+    meant = None if parents else misspelt(str(key), fields)
+    if meant is None or meant in data:
         return False
-    data[meant[0]] = data.pop(key)
+    data[meant] = data.pop(key)
     return True
 
 
