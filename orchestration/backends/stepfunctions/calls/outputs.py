@@ -133,13 +133,17 @@ def _assigned(
 def absent(outputs: Mapping[str, Output], step_name: str, scope: Scope) -> list[str]:
     """Return JSONata of the causes of failures: each output that a response must have."""
     needed = [output for output in outputs.values() if not output.optional]
-    return [_wrong(output, (step_name,), scope) for output in needed]
+    return [
+        quote(output.lacking) if output.lacking else _wrong(output, (step_name,), scope)
+        for output in needed
+    ]
 
 
 def _wrong(output: Output, source: Words, scope: Scope) -> str:
-    """Return JSONata of the cause of a failure: the output is missing, or of another kind."""
+    """Return JSONata of the cause of a failure: ``$v`` is missing, or of another kind."""
     if output.lacking:
-        return quote(output.lacking)
+        other = _wrong(replace(output, lacking=""), source, scope)
+        return f"$exists($v) ? {other} : {quote(output.lacking)}"
     text = wording.NO_VALUE if output.kind == "any" and not output.columns else wording.NOT_A
     where = ".".join(map(str, output.path)) or "the document"
     return worded(text, scope, source=source, path=(where,), kind=(output.kind,))
