@@ -281,14 +281,18 @@ def test_a_start_without_catchup_is_told() -> None:
 OF_AIRFLOW_2 = SOURCE.replace(
     "airflow.sdk import DAG, ", "airflow import DAG\nfrom airflow import "
 )
+OF_BOTH = f"try:\n    import airflow.sdk\nexcept ImportError:\n    pass\n{OF_AIRFLOW_2}"
+STARTS = ", start_date=datetime.datetime(2026, 1, 1)"
 
 
 @pytest.mark.parametrize(
     ("source", "arguments", "told"),
     [
-        (OF_AIRFLOW_2, "", True),
-        (OF_AIRFLOW_2, ", catchup=False", False),
-        (SOURCE, "", False),
+        (OF_AIRFLOW_2, STARTS, True),
+        (OF_BOTH, STARTS, True),
+        (OF_AIRFLOW_2, "", False),
+        (OF_AIRFLOW_2, f"{STARTS}, catchup=False", False),
+        (SOURCE, STARTS, False),
     ],
 )
 def test_a_default_that_versions_of_airflow_differ_in_is_told(

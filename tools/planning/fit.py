@@ -316,6 +316,8 @@ def main() -> int:
     parser.add_argument("--floor", action="store_true")
     options = parser.parse_args()
     if options.floor:
+        if options.file != ROWS or options.cross_validate or options.write:
+            parser.error("--floor goes with no other option; it fits to the unseen rows")
         print(table(floor(), {}))
         return 0
     rows = samples(options.file)

@@ -84,7 +84,7 @@ def _schedule(dag: Dag, key: str) -> tuple[dict[str, Any], list[Note]]:
     start, end = _bound(dag, "start_date"), _bound(dag, "end_date")
     made = _times(dag, dag.given[key], "UTC" if start is None else start.zone)
     zone = made["timezone"]
-    catchup, notes = _flag(dag, "catchup"), list(_unsure(dag))
+    catchup, notes = _flag(dag, "catchup"), [] if start is None else list(_unsure(dag))
     if "rate" in made and not catchup:
         raise _Unsaid(
             f"without catchup, Airflow counts {made['rate']} from the moment at which it asks; "

@@ -55,16 +55,16 @@ class Dag:
     changed: set[str] = field(default_factory=set)
     """Names whose values are changed where they are."""
     of_airflow_3: bool = False
-    """True if the file imports what no older Airflow has."""
+    """True if the file imports what no older Airflow has, whatever happens."""
     notes: list[tuple[str, str]] = field(default_factory=list)
     """Places, and what is left out or not known there."""
 
     def read(self, tree: ast.AST) -> None:
         """Read a module."""
         self.changed = {name for node in ast.walk(tree) for name in _changed(node)}
-        self.of_airflow_3 = any(
-            _is_sdk(name) for node in ast.walk(tree) for name in _imported(node)
-        )
+        # Not within `try`, or for types: so do files that are of both versions.
+        statements = tree.body if isinstance(tree, ast.Module) else ()
+        self.of_airflow_3 = any(_is_sdk(name) for node in statements for name in _imported(node))
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 self._assigned(node.targets[0], node.value)
