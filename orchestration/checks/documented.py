@@ -1,8 +1,8 @@
 r"""Rules of requests that AWS documents in words and that botocore's models do not carry.
 
-They are merged into the models, so that whatever reads a shape knows them. `expected` says in words
-what a pattern means. Where nothing else is said, the source is botocore 1.43's description of the
-member or the operation.
+They are merged into the models, so that whatever reads a shape knows them. A pattern that is not
+AWS's has its meaning in words, as `expected`. Where nothing else is said, the source is botocore
+1.43's description of the member or the operation.
 """
 
 from __future__ import annotations
@@ -23,33 +23,55 @@ _WEEKDAY: Final = r"(?:[1-7]|(?i:SUN|MON|TUE|WED|THU|FRI|SAT))"
 _YEAR: Final = r"(?:19[7-9]\d|20\d\d|21\d\d)"
 
 
-def _field(value: str, more: str = "") -> str:
+def _field(value: str, more: str = "", every: str = r"\d+") -> str:
     """Return the pattern of a field of a cron expression: a list of values, spans and steps."""
-    part = rf"(?:(?:\*|{value}(?:-{value})?)(?:/{value})?{more})"
+    part = rf"(?:\*(?:/{every})?|{value}(?:-{value})?(?:/\d+)?{more})"
     return f"{part}(?:,{part})*"
 
 
+# `cron(*/60 * * * ? *)` is refused: https://github.com/aws/aws-sdk-js/issues/4212. It is the only
+# step that is known to be too long; rules with `0/60` are the default of what AWS deploys itself:
+# https://github.com/aws-solutions/discovering-hot-topics-using-machine-learning
+_MINUTES: Final = _field(_MINUTE, every=_MINUTE)
+_HOURS: Final = _field(_HOUR)
 _DAYS: Final = _field(_DAY, rf"|L(?:-{_DAY})?|LW|{_DAY}W")
+_MONTHS: Final = _field(_MONTH)
 _WEEKDAYS: Final = _field(_WEEKDAY, rf"|L|{_WEEKDAY}L|{_WEEKDAY}#[1-5]")
-# The year is no value of its own steps.
-_YEARS: Final = rf"(?:\*|{_YEAR}(?:-{_YEAR})?)(?:/\d+)?(?:,{_YEAR}(?:-{_YEAR})?)*"
-# One of the two days is a question mark.
-_CRON: Final = (
-    rf"cron\({_field(_MINUTE)} +{_field(_HOUR)} +"
-    rf"(?:{_DAYS} +{_field(_MONTH)} +\?|\? +{_field(_MONTH)} +{_WEEKDAYS}) +{_YEARS}\)"
-)
+_YEARS: Final = _field(_YEAR)
+
+
+def _cron(gap: str, more: str = "") -> str:
+    """Return the pattern of cron expressions, by that of what stands between two fields."""
+    # One of the two days is a question mark.
+    days = rf"{_DAYS}{gap}{_MONTHS}{gap}\?|\?{gap}{_MONTHS}{gap}{_WEEKDAYS}"
+    return rf"cron\({_MINUTES}{gap}(?:{_HOURS}{gap}(?:{days}){more}){gap}{_YEARS}\)"
+
+
 _RATE: Final = r"rate\(0*[1-9]\d* (?:minute|hour|day)s?\)"
 _ONCE: Final = (
     rf"at\(\d{{4}}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T{_HOUR}:{_MINUTE}:{_MINUTE}\)"
 )
-SCHEDULE: Final = f"{_CRON}|{_RATE}|{_ONCE}"
-"""https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html; as strict as what
-LocalStack's tests of the scheduler recorded on AWS, and no stricter: `rate(1 hours)` is taken."""
-# https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html
+SCHEDULE: Final = f"{_cron(' +')}|{_RATE}|{_ONCE}"
+"""The expressions that EventBridge Scheduler takes.
+
+https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html, and what LocalStack's
+tests of the scheduler recorded on AWS, which takes `rate(1 hours)`. Whether it takes steps that are
+longer than their field is not known, but for the one above; they are not refused here.
+"""
+_GAP: Final = ",? +"
+"""A comma too, as AWS found: https://github.com/boto/boto3/issues/2876."""
+# AWS deployed a rule of `cron(* ? * * * *)`, which its console calls invalid:
+# https://github.com/aws-solutions/aws-waf-security-automations/issues/261
+_ANY_HOUR: Final = rf"|\?{_GAP}{_DAYS}{_GAP}{_MONTHS}{_GAP}{_WEEKDAYS}"
 RULE_SCHEDULE: Final = (
-    rf"{_CRON}|rate\((?:1 (?:minute|hour|day)|(?!0*1 )0*[1-9]\d* (?:minutes|hours|days))\)"
+    rf"(?:{_cron(_GAP, _ANY_HOUR)}"
+    r"|rate\((?:1 (?:minute|hour|day)|(?!0*1 )0*[1-9]\d* (?:minutes|hours|days))\))?"
 )
-"""One minute, more minutes: rules ask for that, as https://github.com/aws/aws-cdk/issues/32753."""
+"""The expressions that rules take; a rule of events may have an empty one.
+
+https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html. They ask
+for one minute and for more minutes: https://github.com/aws/aws-cdk/issues/32753.
+"""
 _SCHEDULER: Final = {
     "ScheduleExpression": {
         "pattern": SCHEDULE,
@@ -65,7 +87,13 @@ _SCHEDULER: Final = {
 _EVENTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "PutEventsRequestEntry": {
         "required": ["Detail", "DetailType", "Source"],
-        "members": {"DetailType": {"max": 128}, "Source": {"pattern": r"(?!aws\.)[\s\S]*"}},
+        "members": {
+            "DetailType": {"max": 128},
+            "Source": {
+                "pattern": r"(?!aws\.)[\s\S]*",
+                "expected": "a source of your own, which does not begin with aws.",
+            },
+        },
     },
     "ScheduleExpression": {
         "pattern": RULE_SCHEDULE,

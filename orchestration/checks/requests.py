@@ -232,13 +232,14 @@ def _string(shape: Shape, value: Tree, path: str) -> Iterator[Problem]:
         rule = f"satisfy enum value set: [{', '.join(allowed)}]"
         yield Problem(path, f"AWS does not know {value!r} here{near(value, allowed)}", rule=rule)
     elif pattern is not None and not matches(pattern, value):
-        rule = f"satisfy regular expression pattern: {pattern}"
         if (expected := shape.metadata.get("expected")) is not None:
-            yield Problem(path, f"expected {expected}, got {_shown(value)}", rule=rule)
+            # The pattern is ours, so AWS does not speak of it.
+            yield Problem(path, f"expected {expected}, got {_shown(value)}")
             return
         broken = _LINE_BREAKS.search(value)
         alone = broken and matches(pattern, _LINE_BREAKS.sub(" ", value))
         does = "has a line break, and so does not" if alone else "does not"
+        rule = f"satisfy regular expression pattern: {pattern}"
         yield Problem(path, f"{_shown(value)} {does} match AWS's pattern {pattern}", rule=rule)
 
 

@@ -68,6 +68,31 @@ def test_only_rules_ask_for_the_unit_of_the_number() -> None:
     assert all(matches(SCHEDULE, each) for each in rates)
 
 
+def test_rules_take_commas_before_blanks_and_a_question_mark_for_the_hour() -> None:
+    both = ("cron(0/5, 9-18, ?, *, MON-FRI, *)", "cron(* ? * * * *)", "")
+    assert all(matches(RULE_SCHEDULE, each) for each in both)
+    assert not any(matches(SCHEDULE, each) for each in both)
+    assert not matches(RULE_SCHEDULE, "cron(* ? ? * * *)")
+    assert not matches(RULE_SCHEDULE, "cron(0 1 * * * *)")
+
+
+@pytest.mark.parametrize("pattern", [RULE_SCHEDULE, SCHEDULE])
+def test_steps_may_be_longer_than_a_field_unless_every_minute_is_meant(pattern: str) -> None:
+    long = ("0/60 * * * ? *", "5/120 0/48 * * ? *", "0 */24 * * ? *", "0 0 1/32 */13 ? 2027/500")
+    assert all(matches(pattern, f"cron({each})") for each in long)
+    assert not matches(pattern, "cron(*/60 * * * ? *)")
+    assert not matches(pattern, "cron(0/x * * * ? *)")
+
+
+@pytest.mark.parametrize("pattern", [RULE_SCHEDULE, SCHEDULE])
+def test_long_expressions_are_read_in_one_pass(pattern: str) -> None:
+    """A pattern that reads a text again and again has no answer within the life of a test."""
+    for piece in ("*,", "1/1,", "1", "0 ", "0, ", " ", ",", "MON#1,"):
+        assert not matches(pattern, f"cron({piece * 20_000}x)")
+    for piece in ("0", "01", "1 ", "0 1"):
+        assert not matches(pattern, f"rate({piece * 20_000} x)")
+
+
 @pytest.mark.parametrize(
     ("name", "right"),
     [
@@ -131,6 +156,12 @@ def test_names_of_new_buckets(name: str, right: bool) -> None:
             {"Name": "a", "ScheduleExpression": "rate(1 hours)"},
             "ScheduleExpression: expected rate(6 hours), or cron(…)",
         ),
+        (
+            "events",
+            "PutEvents",
+            {"Entries": [{"Source": "aws.s3", "DetailType": "Order", "Detail": "{}"}]},
+            "Entries[0].Source: expected a source of your own, which does not begin with aws., got",
+        ),
     ],
 )
 def test_what_aws_refuses_is_told_in_words(
@@ -138,3 +169,5 @@ def test_what_aws_refuses_is_told_in_words(
 ) -> None:
     [problem] = violations(service, operation, request_)
     assert str(problem).startswith(message)
+    # A pattern of ours is not in AWS's words.
+    assert "regular expression" not in problem.rule

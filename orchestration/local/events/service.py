@@ -33,8 +33,8 @@ class EventBridge(Checked):
             # What is wrong with an entry is said of it, in an answer of status 200.
             _check_size(request.parameters.get("Entries", ()))
             return
-        schedule = request.parameters.get("ScheduleExpression")
-        if schedule and not matches(documented.RULE_SCHEDULE, schedule):
+        schedule = request.parameters.get("ScheduleExpression", "")
+        if not matches(documented.RULE_SCHEDULE, schedule):
             raise broken(EVENTS, "schedules of rules")
         super().check(request)
         if request.operation == "PutTargets":

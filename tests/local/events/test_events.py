@@ -8,6 +8,7 @@ import uuid
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from orchestration.local import EmbeddedAws
 from tests.local.conftest import ROLE, wait
@@ -148,6 +149,14 @@ def test_events_of_ones_own_start_what_listens_to_them(aws: EmbeddedAws) -> None
     assert event["detail"] == {"state": "paid"}
     assert event["time"].endswith("Z")
     assert "ingestion-time" not in event
+
+
+def test_a_rule_of_events_may_have_an_empty_schedule(aws: EmbeddedAws) -> None:
+    events, pattern = aws.client("events"), '{"source": ["my.orders"]}'
+    events.put_rule(Name="without-schedule", EventPattern=pattern, ScheduleExpression="")
+    assert events.describe_rule(Name="without-schedule")["EventPattern"] == pattern
+    with pytest.raises(ClientError, match="EventPattern or ScheduleExpression must be specified"):
+        events.put_rule(Name="without-either", ScheduleExpression="")
 
 
 def test_a_rule_that_is_disabled_starts_nothing(aws: EmbeddedAws) -> None:
