@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 ACCOUNT_ID = "123456789012"
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+_MOST_SHOWN = 200
+"""Characters of a value in an error's message; a definition has up to a million."""
 _IN_XML = ("query", "ec2", "rest-xml")
 """The protocols whose errors are XML."""
 
@@ -221,6 +223,10 @@ def _worded(problem: Problem, request: JsonObject) -> str:
             place, value = f"{place}.{name[0].lower()}{name[1:]}", value.get(name)
         else:
             return str(problem)  # A key of a map has dots in it.
-    shown = "null" if value is None else f"'{value}'"
+    shown = "null" if value is None else f"'{_cut(str(value))}'"
     rule = f"failed to satisfy constraint: Member must {problem.rule}"
     return f"Value {shown} at '{place.removeprefix('.')}' {rule}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"

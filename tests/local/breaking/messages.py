@@ -17,6 +17,7 @@ def _publish(message: str, **more: Any) -> Callable[[EmbeddedAws], None]:
 
 
 _ATTRIBUTE = {"DataType": "String", "StringValue": "x" * 100}
+_BYTES = {"DataType": "Binary"}
 
 BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
     "messages have text": _publish(""),
@@ -27,6 +28,10 @@ ALSO: dict[str, tuple[str, Callable[[EmbeddedAws], Any]]] = {
     "messages with attributes": (
         "messages at most",
         _publish("x" * 262_100, MessageAttributes={"about": _ATTRIBUTE}),
+    ),
+    "messages with bytes": (
+        "messages at most",
+        _publish("x", MessageAttributes={"about": {**_BYTES, "BinaryValue": b"\0" * 262_133}}),
     ),
     "long subjects": ("subjects", _publish("text", Subject="x" * 101)),
 }

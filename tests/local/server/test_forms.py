@@ -127,6 +127,26 @@ def test_the_words_of_two_errors_stand_beside_each_other(aws: EmbeddedAws) -> No
         aws.client("events").put_rule(Name="a b", EventPattern="{}", Description="x" * 513)
 
 
+def test_bytes_of_a_message_count_as_they_are_and_not_in_base64(aws: EmbeddedAws) -> None:
+    sns = aws.client("sns")
+    topic = sns.create_topic(Name="bytes")["TopicArn"]
+    # With the text, the name and the type, it is the longest message.
+    attributes = {"about": {"DataType": "Binary", "BinaryValue": b"\0" * 262_132}}
+    assert sns.publish(TopicArn=topic, Message="x", MessageAttributes=attributes)["MessageId"]
+
+
+def test_an_error_shows_no_more_of_a_value_than_fits_into_a_message(aws: EmbeddedAws) -> None:
+    definition = "x" * (1024 * 1024 + 1)
+    with pytest.raises(ClientError) as caught:
+        aws.client("stepfunctions").create_state_machine(
+            name="large", definition=definition, roleArn=ROLE
+        )
+    message = caught.value.response["Error"]["Message"]
+    assert "Value 'xxx" in message
+    assert "x…' at 'definition' failed to satisfy constraint" in message
+    assert len(message) < 1000
+
+
 def test_maps_of_the_query_protocol_are_decoded() -> None:
     fields = {
         "Action": "Publish",
