@@ -103,11 +103,13 @@ _EVENTS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html (November 2026).
-# Buckets of before March 2018 may have others; they are there, and nobody makes them.
+# Buckets of before March 2018 may have others; they are there, and nobody makes them. Directory
+# buckets have a suffix of their own.
 BUCKET: Final = (
     r"(?!xn--|sthree-|amzn-s3-demo-|\d+\.\d+\.\d+\.\d+$)(?!.*\.\.)(?!.*(?:-s3alias|--ol-s3|\.mrap"
-    r"|--x-s3|--table-s3)$)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+    r"|--table-s3)$)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 )
+DIRECTORY: Final = "--x-s3"
 _S3: Final = {
     "CreateBucketRequest": {
         "members": {

@@ -114,7 +114,7 @@ def test_long_expressions_are_read_in_one_pass(pattern: str) -> None:
         ("ab-s3alias", False),
         ("ab--ol-s3", False),
         ("ab.mrap", False),
-        ("ab--x-s3", False),
+        ("ab--use1-az4--x-s3", True),
         ("ab--table-s3", False),
     ],
 )

@@ -41,6 +41,7 @@ https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3
 """
 _BY_KMS = ("aws:kms", "aws:kms:dsse")
 _KEY = re.compile(r"arn:[\w-]+:kms:([\w-]+):")
+_DIRECTORY = re.compile(r"<Type>\s*Directory\s*</Type>")
 _PARTS = ("UploadPart", "UploadPartCopy", "CompleteMultipartUpload", "ListParts")
 
 
@@ -59,8 +60,8 @@ class S3(Service):
     def check(self, request: Request) -> None:
         """Raise S3's error for a request that moto would accept."""
         values = request.parameters
-        if request.operation == "CreateBucket" and not matches(documented.BUCKET, values["Bucket"]):
-            raise broken(RULES, "bucket names")
+        if request.operation == "CreateBucket":
+            _check_name(values)
         if len(str(values.get("Key", "")).encode()) > _LONGEST_KEY:
             raise broken(RULES, "keys at most")
         metadata = values.get("Metadata") or {}
@@ -75,6 +76,15 @@ class S3(Service):
             values["Bucket"], values["UploadId"]
         ):
             raise broken(RULES, "uploads exist")
+
+
+def _check_name(values: JsonObject) -> None:
+    name = values["Bucket"]
+    # The configuration is text.
+    is_directory = _DIRECTORY.search(str(values.get("CreateBucketConfiguration")))
+    named = matches(documented.BUCKET, name)
+    if not named or (name.endswith(documented.DIRECTORY) and not is_directory):
+        raise broken(RULES, "bucket names")
 
 
 def _check_owners(request: Request) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request as HttpRequest
+from urllib.request import urlopen
 
 import pytest
 from botocore.exceptions import ClientError
@@ -62,6 +65,16 @@ def _schedule(**more: Any) -> Callable[[EmbeddedAws], Any]:
 def _group(name: str) -> Callable[[EmbeddedAws], Any]:
     return lambda aws: aws.client("logs").create_log_group(logGroupName=name)
 
+
+_CONFIGURED = (
+    '<CreateBucketConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{}'
+    "</CreateBucketConfiguration>"
+)
+_PLACED = _CONFIGURED.format("<LocationConstraint>eu-west-1</LocationConstraint>")
+_DIRECTORY = _CONFIGURED.format(
+    "<Location><Type>AvailabilityZone</Type><Name>use1-az4</Name></Location>"
+    "<Bucket><Type>Directory</Type></Bucket>"
+)
 
 _LENGTH = "have length less than or equal to"
 _PATTERN = "satisfy regular expression pattern:"
@@ -145,6 +158,30 @@ def test_an_error_shows_no_more_of_a_value_than_fits_into_a_message(aws: Embedde
     assert "Value 'xxx" in message
     assert "x…' at 'definition' failed to satisfy constraint" in message
     assert len(message) < 1000
+
+
+def _directory(aws: EmbeddedAws, body: str) -> HttpRequest:
+    # botocore signs what is of such a bucket as another service, which takes any name.
+    scope = "AWS4-HMAC-SHA256 Credential=AKID/20261127/us-east-1/s3/aws4_request"
+    return HttpRequest(
+        f"{aws.endpoint_url}/forms--use1-az4--x-s3",
+        data=body.encode(),
+        headers={"Authorization": scope},
+        method="PUT",
+    )
+
+
+@pytest.mark.parametrize("body", ["", _PLACED])
+def test_other_buckets_have_no_names_of_directory_buckets(aws: EmbeddedAws, body: str) -> None:
+    with pytest.raises(HTTPError) as caught:
+        urlopen(_directory(aws, body))
+    assert caught.value.code == 400
+    assert b"<Code>InvalidBucketName</Code>" in caught.value.read()
+
+
+def test_directory_buckets_have_names_of_theirs(aws: EmbeddedAws) -> None:
+    with urlopen(_directory(aws, _DIRECTORY)) as answer:
+        assert answer.status == 200
 
 
 def test_maps_of_the_query_protocol_are_decoded() -> None:
