@@ -73,11 +73,19 @@ def test_a_text_of_the_users_is_no_placeholder() -> None:
 
 def test_values_that_are_too_long_for_a_template_are_refused(aws: EmbeddedAws) -> None:
     long = {**OBJECTS, "parameters": {"data": "x" * 8000}}
-    with pytest.raises(DeployError, match=r"InputTemplate: has 8\d+ characters; the most is 8192"):
+    told = r"InputTemplate: has 8\d+ characters; the most is 8192; shorten the values of parameters"
+    with pytest.raises(DeployError, match=told):
         wanted({**OBJECTS, "parameters": {"data": "x" * 8192}})
     [target] = wanted(long).trigger.targets
     aws.client("events").put_rule(Name="long", EventPattern='{"source": ["my.orders"]}')
     aws.client("events").put_targets(Rule="long", Targets=[target.request()])
+
+
+def test_values_are_not_to_be_shortened_for_a_field_that_is_too_long() -> None:
+    field = f"detail.{'x' * 260}"
+    asked = {"event": {"source": ["my.orders"]}, "parameters": {"data": {"event": field}}}
+    with pytest.raises(DeployError, match=r"has \d+ characters; the most is 256$"):
+        wanted(asked)
 
 
 def test_the_role_may_start_this_machine_and_do_nothing_else() -> None:

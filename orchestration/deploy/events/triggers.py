@@ -21,6 +21,7 @@ from orchestration.deploy.events.notices import Delivery
 from orchestration.deploy.permissions.patterns import ANY
 from orchestration.deploy.resources import Names, Role, Rule, Target
 from orchestration.deploy.starting import Maker, ends
+from orchestration.errors import Problem
 from orchestration.expressions import Json, Tree
 from orchestration.graph import ParameterSpec, TriggerSpec, Workflow
 from orchestration.notices import SUCCESSES, Template
@@ -76,9 +77,14 @@ def desired(
     if problems := violations("events", "PutTargets", asked):
         raise refusal(
             f"EventBridge refuses what would start runs of {workflow.name}",
-            (f"PutTargets {problem}; shorten the values of parameters" for problem in problems),
+            map(_remedied, problems),
         )
     return Triggered(role=role, rule=rule)
+
+
+def _remedied(problem: Problem) -> str:
+    is_text = problem.field.endswith("InputTemplate")
+    return f"PutTargets {problem}{'; shorten the values of parameters' if is_text else ''}"
 
 
 def run_values(workflow: Workflow) -> dict[str, Json]:
