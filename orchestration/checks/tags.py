@@ -22,7 +22,7 @@ def problems(tags: Mapping[str, str]) -> Iterator[Problem]:
     """Yield what AWS would refuse of tags, each with its key."""
     alike: dict[str, list[str]] = defaultdict(list)
     for key, value in tags.items():
-        alike[key.casefold()].append(key)
+        alike[key.lower()].append(key)
         yield from _text(key, "the key", key, _LONGEST_KEY)
         yield from _text(key, "the value", value, _LONGEST_VALUE)
         if not key:
