@@ -7,6 +7,8 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from botocore.config import Config
+
 from orchestration.local import EmbeddedAws
 from tests.local.conftest import ROLE
 
@@ -28,6 +30,12 @@ def _started(**more: Any) -> Callable[[EmbeddedAws], None]:
     )
 
 
+def _synchronous(aws: EmbeddedAws) -> None:
+    # Else botocore asks another host.
+    states = aws.client("stepfunctions", config=Config(inject_host_prefix=False))
+    states.start_sync_execution(stateMachineArn=_made(aws, type="EXPRESS"), name="6:00")
+
+
 def _tags(first: int, last: int) -> list[dict[str, str]]:
     return [{"key": f"key{number}", "value": "x"} for number in range(first, last)]
 
@@ -45,6 +53,7 @@ BREAKING: dict[str, Callable[[EmbeddedAws], Any]] = {
 }
 ALSO: dict[str, tuple[str, Callable[[EmbeddedAws], Any]]] = {
     "names of state machines": ("names", lambda aws: _made(aws, name="night ly")),
+    "names of synchronous executions": ("names", _synchronous),
     "no input at all": ("inputs are JSON", _started(input="")),
     "tags one by one": ("tags at most", _one_by_one),
 }

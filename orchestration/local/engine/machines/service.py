@@ -10,7 +10,7 @@ from orchestration.local.account.protocol import Checked, JsonObject, Request
 from orchestration.local.account.rules import broken
 from orchestration.local.engine.machines.rules import RULES
 
-_NAMED = ("CreateActivity", "CreateStateMachine", "StartExecution")
+_NAMED = ("CreateActivity", "CreateStateMachine", "StartExecution", "StartSyncExecution")
 _LONGEST_NAME = 80
 _MOST_TAGS = 50
 _TAGGED = {"CreateStateMachine": "name", "TagResource": "resourceArn"}
