@@ -22,6 +22,18 @@ from orchestration.refs import FORMS, Expression, parse
 _SAMPLE_RUN = "0123456789ab"
 _LINE_BREAKS = re.compile(r"[\n\r\x85\u2028\u2029]")
 """Characters that ``.`` does not match in the dialect of AWS's patterns."""
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "structure": Mapping,
+    "list": Sequence,
+    "map": Mapping,
+    "string": str,
+    "integer": int,
+    "long": int,
+    "float": (int, float),
+    "double": (int, float),
+    "boolean": bool,
+    "timestamp": (str, int, float),
+}
 _MOST_SHOWN = 200
 """Characters of a value in a message; AWS's names and URIs are shorter."""
 
@@ -78,6 +90,14 @@ def places(
     for path, shape, value in _leaves(service, operation, request):
         if isinstance(value, Expression):
             yield path, shape.type_name, value
+
+
+def has_types(service: str, operation: str, request: Mapping[str, Tree]) -> bool:
+    """Return whether the values of a request that the model knows are of the model's types."""
+    return all(
+        isinstance(value, _TYPES.get(shape.type_name, object))
+        for _, shape, value in _leaves(service, operation, request)
+    )
 
 
 def texts_for_bytes(

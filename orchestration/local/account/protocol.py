@@ -195,7 +195,14 @@ class Checked(Service):
 
     def check(self, request: Request) -> None:
         """Raise the service's error for a request that moto would accept."""
+        from orchestration.checks.requests import has_types
+
+        if has_types(self.name, request.operation, request.parameters):
+            self.check_values(request)
         self._check_shape(request.operation, request.parameters)
+
+    def check_values(self, request: Request) -> None:
+        """Raise the service's error for what the model's rules would refuse with another."""
 
 
 def violations(service: str, operation: str, request: JsonObject) -> list[str]:

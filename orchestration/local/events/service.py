@@ -33,12 +33,15 @@ class EventBridge(Checked):
             # What is wrong with an entry is said of it, in an answer of status 200.
             _check_size(request.parameters.get("Entries", ()))
             return
-        schedule = request.parameters.get("ScheduleExpression", "")
-        if not matches(documented.RULE_SCHEDULE, schedule):
-            raise broken(EVENTS, "schedules of rules")
         super().check(request)
         if request.operation == "PutTargets":
             _check_targets(request)
+
+    def check_values(self, request: Request) -> None:
+        """Raise EventBridge's error for a schedule that it does not take."""
+        schedule = request.parameters.get("ScheduleExpression", "")
+        if not matches(documented.RULE_SCHEDULE, schedule):
+            raise broken(EVENTS, "schedules of rules")
 
 
 class Scheduler(Checked):
@@ -46,11 +49,10 @@ class Scheduler(Checked):
 
     name = "scheduler"
 
-    def check(self, request: Request) -> None:
-        """Raise the service's error for a request that moto would accept."""
+    def check_values(self, request: Request) -> None:
+        """Raise the scheduler's error for a schedule that it does not take."""
         if request.operation in _PUT and "ScheduleExpression" in request.parameters:
             _check_schedule(request.parameters)
-        super().check(request)
 
 
 def _check_size(entries: Iterable[JsonObject]) -> None:
@@ -90,7 +92,7 @@ def _check_schedule(values: JsonObject) -> None:
         raise broken(SCHEDULES, "time zones", zone=zone)
     start = values.get("StartDate")
     # Of schedules that run once, it is ignored.
-    if start is not None and not expression.startswith("at("):
+    if isinstance(start, int | float) and not expression.startswith("at("):
         oldest = datetime.datetime.now(tz=datetime.UTC) - _OLDEST_START
         if start < oldest.timestamp():
             raise broken(SCHEDULES, "starts at most five minutes ago")

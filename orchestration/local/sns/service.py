@@ -20,11 +20,10 @@ class Sns(Checked):
     def __init__(self) -> None:
         super().__init__("sns", "ValidationError")
 
-    def check(self, request: Request) -> None:
-        """Raise the service's error for a request that moto would accept."""
+    def check_values(self, request: Request) -> None:
+        """Raise SNS's error for a message that it does not take."""
         if request.operation == "Publish":
             _check_message(request.parameters)
-        super().check(request)
 
 
 def _check_message(values: JsonObject) -> None:

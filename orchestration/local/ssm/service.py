@@ -14,11 +14,10 @@ class Ssm(Checked):
 
     name = "ssm"
 
-    def check(self, request: Request) -> None:
-        """Raise the service's error for a request that moto would accept."""
+    def check_values(self, request: Request) -> None:
+        """Raise the Parameter Store's error for a parameter that it does not take."""
         if request.operation == "PutParameter":
             _check_parameter(request.parameters)
-        super().check(request)
 
 
 def _check_parameter(values: JsonObject) -> None:

@@ -160,6 +160,53 @@ def test_an_error_shows_no_more_of_a_value_than_fits_into_a_message(aws: Embedde
     assert len(message) < 1000
 
 
+@pytest.mark.parametrize(
+    ("target", "service", "wrong"),
+    [
+        ("AWSEvents.PutRule", "events", {"Name": "r", "ScheduleExpression": 5}),
+        ("AmazonSSM.PutParameter", "ssm", {"Name": 5, "Value": "x"}),
+        ("AmazonSSM.PutParameter", "ssm", {"Name": "a", "Value": 5}),
+        ("AmazonSSM.PutParameter", "ssm", {"Value": "x"}),
+        ("AWSStepFunctions.StartExecution", "states", {"stateMachineArn": "m", "input": 5}),
+    ],
+)
+def test_values_of_another_type_are_refused(
+    aws: EmbeddedAws, target: str, service: str, wrong: dict[str, Any]
+) -> None:
+    with pytest.raises(HTTPError) as caught:
+        urlopen(_raw(aws, "/", service, wrong, {"X-Amz-Target": target}))
+    assert caught.value.code == 400
+    assert json.load(caught.value)["__type"] == "ValidationException"
+
+
+@pytest.mark.parametrize("wrong", [{"StartDate": []}, {"Target": "x"}, {"Target": None}])
+def test_values_of_another_type_are_refused_of_schedules(
+    aws: EmbeddedAws, wrong: dict[str, Any]
+) -> None:
+    body = {
+        "ScheduleExpression": "rate(1 hour)",
+        "FlexibleTimeWindow": {"Mode": "OFF"},
+        "Target": {"Arn": _MACHINE, "RoleArn": ROLE},
+        **wrong,
+    }
+    with pytest.raises(HTTPError) as caught:
+        urlopen(_raw(aws, "/schedules/nightly", "scheduler", body, {}))
+    assert caught.value.code == 400
+    assert json.load(caught.value)["__type"] == "ValidationException"
+
+
+def _raw(
+    aws: EmbeddedAws, path: str, service: str, body: Any, headers: dict[str, str]
+) -> HttpRequest:
+    scope = f"AWS4-HMAC-SHA256 Credential=AKID/20261127/us-east-1/{service}/aws4_request"
+    return HttpRequest(
+        f"{aws.endpoint_url}{path}",
+        data=json.dumps(body).encode(),
+        headers={"Authorization": scope, "Content-Type": "application/json", **headers},
+        method="POST",
+    )
+
+
 def _directory(aws: EmbeddedAws, body: str) -> HttpRequest:
     # botocore signs what is of such a bucket as another service, which takes any name.
     scope = "AWS4-HMAC-SHA256 Credential=AKID/20261127/us-east-1/s3/aws4_request"
