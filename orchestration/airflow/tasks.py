@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from airflow.providers.common.compat.sdk import (
@@ -239,7 +240,8 @@ class StepsMixin(_Operator):
                 context["ti"].xcom_push(key=step, value=dict(scope.ended[step]))
         performed = journal.performed()
         if len({stage for stage, _, _ in (name.partition(".") for name in performed)}) > 1:
-            context["ti"].xcom_push(key=PERFORMED, value=performed)
+            digest = sha256(json.dumps(performed, sort_keys=True).encode()).hexdigest()
+            context["ti"].xcom_push(key=f"{PERFORMED}{digest}", value=performed)
 
     def _performance(self, context: Context, scope: Scope) -> Performance[Any]:
         if self.gathers is not None:

@@ -315,12 +315,19 @@ def test_stages_that_go_through_a_list_together_are_what_their_task_has_left(
     [task] = [each for each in tasks if each.partition(".")[0] == "each"]
     left = {"each_fetch.call": "success", "each_tell.call": "failed"}
     place = (*run, "taskInstances", task)
-    api.post(*place, "xcomEntries", body={"key": PERFORMED, "value": left, "map_index": -1})
+    key = f"{PERFORMED}1"
+    api.post(*place, "xcomEntries", body={"key": key, "value": left, "map_index": -1})
     api.patch(*place, body={"new_state": "failed"})
     api.patch(*run, body={"state": "failed"})
     end = watched.look()
     states = {name: stage_state(name, end.steps, end.state) for name in ("each_fetch", "each_tell")}
     assert states == {"each_fetch": "succeeded", "each_tell": "failed"}
+    # What it has left stays until its next attempt begins.
+    runs.rerun("states")
+    assert api.get(*place, "xcomEntries", key)["value"] == left
+    again = watched.look()
+    states = {name: stage_state(name, again.steps, again.state) for name in states}
+    assert states == {"each_fetch": "waiting", "each_tell": "waiting"}
 
 
 @with_airflow

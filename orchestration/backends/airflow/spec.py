@@ -14,8 +14,12 @@ INPUTS: Final = "inputs"
 """The first task of a pipeline."""
 ERROR: Final = "error"
 """The XCom in which a failed task leaves its error and cause."""
-PERFORMED: Final = "performed"
-"""The XCom in which a task leaves how the steps of several stages have ended that it performs."""
+PERFORMED: Final = "performed."
+"""The XCom in which a task leaves how the steps of several stages have ended that it performs.
+
+A digest of the value follows in the key: Airflow lists the keys of all XComs in a few answers, and
+gives the value of one at a time. Elements of a list rarely end in more than a few different ways.
+"""
 SKIPPED: Final = "skipped_for"
 """The XCom of the first task with the id of the run for which this one was skipped."""
 OUTPUTS: Final = "outputs"

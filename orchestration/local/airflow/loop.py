@@ -32,10 +32,10 @@ from airflow.serialization.serialized_objects import DagSerialization, create_sc
 from airflow.utils.session import create_session
 from airflow.utils.state import DagRunState, TaskInstanceState
 from airflow.utils.types import DagRunTriggeredByType, DagRunType
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm.attributes import set_committed_value
 
-from orchestration.backends.airflow.spec import PERFORMED
+from orchestration.backends.airflow.spec import ERROR, PERFORMED
 from orchestration.execution.parameters import problems
 from orchestration.local.airflow.callbacks import call_back
 from orchestration.local.airflow.starting import start_at, start_by
@@ -271,24 +271,25 @@ class _Run:
             key=lambda i: (order[i.task_id], i.map_index),
         )
         failed = [i for i in instances if i.state == TaskInstanceState.FAILED]
-        failure = self._xcom(failed[0], "error", session) if failed else None
+        failure = self._xcom(failed[0], XComModel.key == ERROR, session) if failed else None
         succeeded = run.state == DagRunState.SUCCESS
         last = next((i for i in instances if i.task_id == "outputs"), None)
         culprit = failed[0].task_id if failed else "the run"
+        result, performed = XComModel.key == "return_value", XComModel.key.startswith(PERFORMED)
         return {
             "state": "success" if succeeded else "failed",
             "tasks": [
-                _state(each) | {"performed": self._xcom(each, PERFORMED, session) or {}}
+                _state(each) | {"performed": self._xcom(each, performed, session) or {}}
                 for each in instances
             ],
-            "outputs": self._xcom(last, "return_value", session) if succeeded and last else None,
+            "outputs": self._xcom(last, result, session) if succeeded and last else None,
             "error": None if succeeded else (failure or {}).get("error", "TaskFailed"),
             "cause": None
             if succeeded
             else (failure or {}).get("cause", f"{culprit} failed; see the log"),
         }
 
-    def _xcom(self, instance: TaskInstance, key: str, session: Session) -> Any:
+    def _xcom(self, instance: TaskInstance, key: ColumnElement[bool], session: Session) -> Any:
         """Read an XCom of a task instance."""
         row = session.scalars(
             select(XComModel).where(
@@ -296,7 +297,7 @@ class _Run:
                 XComModel.run_id == instance.run_id,
                 XComModel.task_id == instance.task_id,
                 XComModel.map_index == instance.map_index,
-                XComModel.key == key,
+                key,
             )
         ).first()
         if row is None:

@@ -13,7 +13,7 @@ from orchestration.expressions import Json
 from orchestration.expressions.evaluate import run_token
 from orchestration.graph import ForEach, Graph, Guarded, all_steps, stage_of
 from orchestration.runs.airflow.api import Api, Refused
-from orchestration.runs.airflow.task_instances import OURS, Instance, steps, to_come
+from orchestration.runs.airflow.task_instances import ENDED, OURS, Instance, steps, to_come
 from orchestration.runs.airflow.task_logs import TaskLog, TaskLogs
 from orchestration.runs.operating import Again, Listed, Started, Stopped
 from orchestration.runs.progress import Progress
@@ -162,7 +162,7 @@ class DagRun:
         self._api = api
         self._logs = TaskLogs(api, self._path)
         self._ended: dict[str, TaskLog] = {}
-        self._known: dict[str, Mapping[str, str]] = {}
+        self._known: dict[str, Mapping[str, str]] = {}  # By the key of the XCom.
         self.name = f"{dag}/{run}"
         self.token = run_token(self.name)
 
@@ -177,7 +177,7 @@ class DagRun:
                 each["state"] or "",
                 each["start_date"],
                 each["end_date"],
-                performed.get(each["id"], {}),
+                performed.get(_place(each), {}),
             )
             for each in entries
         ]
@@ -205,19 +205,39 @@ class DagRun:
     def _instances(self) -> list[Mapping[str, Any]]:
         return list(self._api.every("task_instances", *self._path, "taskInstances"))
 
-    def _performed(self, instances: Sequence[Mapping[str, Any]]) -> Mapping[str, Mapping[str, str]]:
-        """Return how the steps ended of each instance that performs those of several stages."""
-        if not self._goes_together:
+    def _performed(
+        self, instances: Sequence[Mapping[str, Any]]
+    ) -> Mapping[tuple[str, int], Mapping[str, str]]:
+        """Return how the steps ended of each instance that performs those of several stages.
+
+        Only of those that have ended: what an attempt has left stays until the next one begins.
+        """
+        ended = {_place(each) for each in instances if each["state"] in ENDED}
+        if not self._goes_together or not ended:
             return {}
-        path = (*self._path, "taskInstances")
-        entries = self._api.every("xcom_entries", *path, "~", "xcomEntries", xcom_key=PERFORMED)
-        left = {(entry["task_id"], entry["map_index"]) for entry in entries}
-        for each in instances:
-            task, index = each["task_id"], each["map_index"]
-            if (task, index) in left and each["id"] not in self._known:
-                place = (*path, task, "xcomEntries", PERFORMED)
-                self._known[each["id"]] = self._api.get(*place, map_index=index)["value"]
-        return self._known
+        path = (*self._path, "taskInstances", "~", "xcomEntries")
+        entries = self._api.every("xcom_entries", *path, xcom_key_pattern=PERFORMED)
+        left = {
+            _place(entry): entry
+            for entry in entries
+            if _place(entry) in ended and entry["key"].startswith(PERFORMED)
+        }
+        for entry in left.values():
+            if entry["key"] not in self._known:
+                self._learn(entry)
+        return {place: self._known.get(entry["key"], {}) for place, entry in left.items()}
+
+    def _learn(self, entry: Mapping[str, Any]) -> None:
+        """Ask for the value of an XCom whose key stands for its value."""
+        place = ("taskInstances", entry["task_id"], "xcomEntries", entry["key"])
+        try:
+            answer = self._api.get(*self._path, *place, map_index=entry["map_index"])
+        except Refused as error:
+            if error.status != 404:
+                raise
+            # Another attempt has begun since it was listed.
+        else:
+            self._known[entry["key"]] = answer["value"]
 
     def _failed(self, instances: Sequence[Mapping[str, Any]]) -> list[TaskLog]:
         """Return the logs of the tasks that failed first; those of stages, if there are any."""
@@ -235,6 +255,11 @@ def _releasing(graph: Graph) -> frozenset[str]:
     """Return the steps that release what others have acquired."""
     guards = (step for step in all_steps(graph) if isinstance(step, Guarded))
     return frozenset(step.name for guard in guards for step in all_steps(guard.cleanup))
+
+
+def _place(entry: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the task and the index of an instance, or of what one has left."""
+    return entry["task_id"], entry["map_index"]
 
 
 def _goes_together(graph: Graph) -> bool:

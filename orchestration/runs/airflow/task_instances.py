@@ -19,6 +19,7 @@ _STATES: Final[Mapping[str, StepState]] = {
     "up_for_reschedule": "running",
 }
 """Tasks in any other state have not started, and ``upstream_failed`` ones never will."""
+ENDED: Final = ("success", "failed", "skipped", "upstream_failed", "removed")
 _TO_COME: Final = ("", "scheduled", "queued", "restarting")
 OURS: Final = ("inputs", "outputs")
 """Tasks of no stage."""
@@ -64,13 +65,26 @@ def steps(instances: Iterable[TaskInstance]) -> Iterator[StepRun]:
     by_task: dict[str, list[TaskInstance]] = {}
     for instance in instances:
         by_task.setdefault(instance.task_id, []).append(instance)
-        for name, state in instance.performed.items():
-            step = Instance(name, state, instance.start, instance.end)
-            by_task.setdefault(name, []).append(step)
+    for step in [step for own in by_task.values() for step in _performed(own)]:
+        by_task.setdefault(step.task_id, []).append(step)
     for task_id, own in by_task.items():
         run = together(task_id, own)
         if task_id not in OURS and run is not None:
             yield run
+
+
+def _performed(instances: Collection[TaskInstance]) -> Iterator[Instance]:
+    """Yield the steps that the instances of one task have performed of several stages.
+
+    Those that have not ended still perform what the others have.
+    """
+    ended = [each for each in instances if each.state in ENDED]
+    for each in ended:
+        for name, state in each.performed.items():
+            yield Instance(name, state, each.start, each.end)
+    if len(ended) < len(instances):
+        for name in sorted({name for each in ended for name in each.performed}):
+            yield Instance(name, "running", None, None)
 
 
 def to_come(instances: Iterable[TaskInstance], last: Collection[str]) -> Iterator[str]:
