@@ -190,3 +190,18 @@ def test_stages_that_went_together_stay_what_they_were_where_a_later_one_fails(
             "each_tell": "skipped",
             "done": "failed",
         }
+
+
+def test_the_first_stage_that_goes_together_is_told_as_failed_if_it_fails(
+    aws: EmbeddedAws, airflow: LocalAirflow, tmp_path: Path
+) -> None:
+    pipeline = Pipeline.load(written(tmp_path, market=MARKET, outer={**OUTER, "name": "first"}))
+    given: dict[str, Any] = {"markets": ["nowhere"]}
+    for report in everywhere(pipeline, aws, airflow, parameters=given).values():
+        assert (report.state, report.error) == ("failed", "SourceNotUsable")
+        assert states(report) == {
+            "each_fetch": "failed",
+            "each_count": "not reached",
+            "each_tell": "not reached",
+            "done": "not reached",
+        }
