@@ -91,20 +91,17 @@ def test_calls_are_made_in_order_with_literal_texts(on: On, airflow: LocalAirflo
     assert outputs["tell"]["message"]
 
 
+NOBODYS: dict[str, Any] = {
+    "kind": "aws_call",
+    "service": "sagemaker",
+    "operation": "ListModels",
+    "request": {"NameContains": "nobody-s"},
+    "results": {"name": "Models[0].ModelName"},
+}
 LACKING: dict[str, Any] = {
-    "pick": {
-        "kind": "aws_call",
-        "service": "sagemaker",
-        "operation": "ListModels",
-        "request": {"NameContains": "nobody-s"},
-        "results": {"name": "Models[0].ModelName"},
-    },
+    "pick": NOBODYS,
     "polled": {
-        "kind": "aws_call",
-        "service": "sagemaker",
-        "operation": "ListModels",
-        "request": {"NameContains": "nobody-s"},
-        "results": {"name": "Models[0].ModelName"},
+        **NOBODYS,
         "poll": {
             "operation": "DescribeModel",
             "request": {"ModelName": {"ref": "polled.name"}},
@@ -114,11 +111,7 @@ LACKING: dict[str, Any] = {
         },
     },
     "unasked": {
-        "kind": "aws_call",
-        "service": "sagemaker",
-        "operation": "ListModels",
-        "request": {"NameContains": "nobody-s"},
-        "results": {"name": "Models[0].ModelName"},
+        **NOBODYS,
         "poll": {
             "operation": "DescribeModel",
             "request": {"ModelName": "another"},

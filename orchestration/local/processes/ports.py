@@ -2,7 +2,8 @@
 
 The system itself gives a listener a port among those of connections. Until a program listens on
 it, a connection may have it, and keep it for a minute after its end: on a busy machine, one program
-in a hundred finds its port taken. The ports here are of none.
+in a hundred finds its port taken. The ports here are of none, unless this machine's connections are
+set to have nearly all ports.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _FEWEST: Final = 1_000
 
 
 def free_ports(count: int = 1) -> list[int]:
-    """Return ports of the loopback on which nobody listens, and which no connection gets."""
+    """Return ports of the loopback on which nobody listens, and which connections hardly get."""
     chosen = random.SystemRandom()
     with contextlib.ExitStack() as stack:
         # All are bound before any is released, so that no two are the same.
